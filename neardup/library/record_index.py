@@ -19,7 +19,7 @@ import numpy as np
 from neardup.engines.local.key_pruning import record_sketches
 from neardup.library import keywords
 from neardup.library.keywords import Keywords, Value, with_keywords
-from neardup.library.user_records import UserRecords
+from neardup.library.user_records import UserRecords, listed
 from neardup.lines.count_lines import format_all
 from neardup.options.settings import Settings, counts_first, stays_exact
 from neardup.options.table import Options
@@ -173,6 +173,26 @@ class Index:
                 self._state = self._read()
         return int(entry["records"])
 
+    def remove(self, ids: Iterable[Any]) -> int:
+        """Remove all records with these ids; return how many there were.
+
+        All or none are removed, and that is on disk when this returns.  ValueError if the index
+        lacks an id, or if another program changes the index now.  `compact` frees the space.
+        """
+        with keywords.as_value_errors(), _ADDING, index_manifest.locked(self._path):
+            count = index_manifest.remove(self._path, map(_id, listed(ids)))
+            self._state = self._read()
+        return count
+
+    def compact(self) -> None:
+        """Write segments that have removed records again, without these.
+
+        The old ones are deleted by the next change of the index, so that readers can finish.
+        """
+        with keywords.as_value_errors(), _ADDING, index_manifest.locked(self._path):
+            index_manifest.compact(self._path)
+            self._state = self._read()
+
     def query(
         self, records: Iterable[Any], top: int | None = None, threshold: Value = None
     ) -> list[Match]:
@@ -182,7 +202,8 @@ class Index:
         the index, some similar records are found and others are not.
         """
         with keywords.as_value_errors():
-            if len(index_manifest.Manifest.of(self._path).segments) != len(self._state.segments):
+            mine = [segment.about for segment in self._state.segments]
+            if index_manifest.Manifest.of(self._path).segments != mine:
                 self._state = self._read()
             _, settings, segments = self._state
             if top is not None and (not isinstance(top, SupportsIndex) or int(top) < 1):

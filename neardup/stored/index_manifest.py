@@ -22,9 +22,18 @@ from neardup.reading.compressed import kind_by_name
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.input_files import MANIFEST, is_index
 from neardup.runtime.atomic_write import lock
-from neardup.runtime.program import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError, shown
 from neardup.similarity.measures import Measure, Threshold
-from neardup.stored.segment import COUNTS, FILES, SUMS, Segment, damaged, differing, refuse_unlike
+from neardup.stored.segment import (
+    COUNTS,
+    FILES,
+    REMOVED,
+    SUMS,
+    Segment,
+    damaged,
+    differing,
+    refuse_unlike,
+)
 
 NAME_ITS_FILES = "which only run_local.sh reads; name the files that it was made of"
 
@@ -36,8 +45,8 @@ def refuse_indexes(names: Iterable[str], advice: str = NAME_ITS_FILES) -> None:
             raise UsageError(f"{name}: is an index, {advice}")
 
 
-FORMAT = 2
-FORMATS = (1, FORMAT)  # format 1 has no options to take over
+FORMAT, SHRUNK = 2, 3  # records were removed, which earlier versions would ignore
+FORMATS = (1, FORMAT, SHRUNK)  # format 1 has no options to take over
 SEGMENT = "segment."
 UNFINISHED = ".unfinished."  # prefix of what is being written
 _OURS = r"\.unfinished\.(manifest\.json|segment\.\d+)|segment\.\d+"
@@ -77,7 +86,10 @@ class Manifest:
 
     def write(self, index: Path) -> None:
         """Write the manifest; it replaces the previous one atomically."""
-        contents: dict[str, Any] = {"format": FORMAT, **vars(self)}
+        names = [f"{SEGMENT}{number}" for number in range(len(self.segments))]
+        plain = names == [about["name"] for about in self.segments]
+        shrunk = not plain or any(REMOVED in about for about in self.segments)
+        contents: dict[str, Any] = {"format": SHRUNK if shrunk else FORMAT, **vars(self)}
         text = json.dumps({**contents, "checksum": _checksum(contents)}, indent=1)
         path = index / f"{UNFINISHED}{MANIFEST}"
         with open(path, "w", encoding="utf-8") as file:
@@ -93,10 +105,11 @@ class Manifest:
 
     @property
     def records(self) -> int:
-        return sum(about["records"] for about in self.segments)
+        return sum(map(len, self.segments_at(Path(), 0)))
 
     def next_name(self) -> str:
-        return f"{SEGMENT}{len(self.segments)}"
+        numbers = [int(about["name"].removeprefix(SEGMENT)) for about in self.segments]
+        return f"{SEGMENT}{max(numbers, default=-1) + 1}"
 
     def segments_at(self, index: Path, first_file: int) -> list[Segment]:
         """Return the segments of the index; their files get numbers from `first_file` on."""
@@ -106,8 +119,51 @@ class Manifest:
 def ids_in(index: Path) -> Iterator[bytes]:
     """Yield the ids of all records of an index."""
     for segment in Manifest.of(index).segments_at(index, 0):
-        for _, batch in segment.batches(np.arange(len(segment))):
+        for _, batch in segment.batches(np.flatnonzero(segment.present)):
             yield from batch.ids
+
+
+def remove(index: Path, ids: Iterable[bytes]) -> int:
+    """Remove all records with these ids from an index; return how many there were.
+
+    They are marked in the manifest.  UsageError if the index lacks one of the ids: then nothing is
+    removed.  The caller must hold the lock.
+    """
+    manifest, wanted = Manifest.of(index), set(ids)
+    missing, count = set(wanted), 0
+    for place, segment in enumerate(manifest.segments_at(index, 0)):
+        numbers, gone = np.flatnonzero(segment.present), list[int]()
+        for first, batch in segment.batches(numbers):
+            gone += [first + i for i, id_ in enumerate(batch.ids) if id_ in wanted]
+            missing.difference_update(batch.ids)
+        if gone:
+            manifest.segments[place] = segment.with_removed(numbers[gone].tolist())
+            count += len(gone)
+    if missing:
+        some = ", ".join(map(shown, sorted(missing)[:3])) + ", …" * (len(missing) > 3)
+        raise UsageError(
+            f"{index}: nothing was removed, since it does not have {len(missing):,} of the "
+            f"{len(wanted):,} ids: {some}; leave them out"
+        )
+    if count:
+        manifest.write(index)
+    return count
+
+
+def compact(index: Path) -> None:
+    """Write segments with removed records again, without them; the caller must hold the lock.
+
+    The old segments are left for programs that read them now, until the next change of the index.
+    """
+    manifest = Manifest.of(index)
+    sweep_unfinished(index, manifest)
+    for place, segment in enumerate(manifest.segments_at(index, 0)):
+        if REMOVED in segment.about:
+            name = manifest.next_name()
+            with new_segment(index, name) as folder:
+                entry = segment.rewrite(folder)
+            manifest.segments[place] = {"files": segment.about["files"], **entry, "name": name}
+    manifest.write(index)
 
 
 def _checksum(contents: dict[str, Any]) -> int:
@@ -270,7 +326,8 @@ def check_alike(indexes: Sequence[Path]) -> None:
 
 def counts_in(index: Path) -> Path:
     """Return the path of the file of token counts in an index."""
-    return index / "segment.0" / COUNTS
+    segments = Manifest.of(index).segments
+    return index / (segments[0]["name"] if segments else f"{SEGMENT}0") / COUNTS
 
 
 def _compare(index: Path, flag: str, mine: str, other: str) -> None:

@@ -7,6 +7,7 @@ number of a record, are in order of keys in each partition of the keys (by their
 
 import os
 import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,11 +25,13 @@ from neardup.sets.ragged import Batch, chunks, spans
 BLOCK = 1 << 16  # bytes, a multiple of 4, 8 and 16
 PIECE = 1 << 20  # bytes read at once
 SUM = np.dtype("<u4")
+Columns = tuple[np.ndarray, np.ndarray]  # keys, and the numbers of their records
 AGAIN = "make the index again"
 
 KEY, HOLDER, SKETCH, ROW = "<u8", "<u4", "<u8", "<u8"
 FILES = ("keys", "records", "holders", "record_sketches", "rows", "fences")
 SUMS = "sums"
+REMOVED = "removed"  # in the manifest: the numbers of a segment's records that are removed
 COUNTS = "counts"  # of tokens, in the first segment, if keys depend on them
 MOST_RECORDS = 1 << 32
 OLD = np.uint64(1 << 63)  # in a sketch, beside the size: the record is an old one
@@ -214,7 +217,22 @@ class Segment:
     first_file: int = 0
 
     def __len__(self) -> int:
+        """Return the number of records that are not removed."""
+        return self.stored - int(self.about.get(REMOVED, {REMOVED: 0})[REMOVED])
+
+    @property
+    def stored(self) -> int:
+        """The number of records on disk, with removed ones."""
         return int(self.about["records"])
+
+    @cached_property
+    def present(self) -> np.ndarray:
+        """A mask (bool) of the stored records that are not removed."""
+        mask = np.ones(self.stored, bool)
+        if REMOVED in self.about:
+            packed = zlib.decompress(b64decode(self.about[REMOVED]["numbers"]))
+            mask[np.frombuffer(packed, HOLDER)] = False
+        return mask
 
     @cached_property
     def files(self) -> dict[str, CheckedFile]:
@@ -245,7 +263,8 @@ class Segment:
             shared, places, counts = map(np.concatenate, zip(*found))
             if counts.any():
                 rows = self.files["holders"].rows(spans(places, counts), HOLDER)[:, 0]
-                yield np.repeat(shared, counts), rows.astype(np.int64)
+                here = self.present[rows] if REMOVED in self.about else slice(None)
+                yield np.repeat(shared, counts)[here], rows[here].astype(np.int64)
 
     def _find_in(
         self, start: int, stop: int, keys: np.ndarray
@@ -285,12 +304,8 @@ class Segment:
 
     def batches(self, numbers: np.ndarray) -> Iterator[tuple[int, Batch]]:
         """Read records by number (int64, ascending); yield (index of the first number, batch)."""
-        before = np.maximum(numbers - 1, 0)
-        starts = self.files["rows"].rows(before, ROW, 2)[:, 1].astype(np.int64)
-        starts[numbers == 0] = 0
-        place, stops = self.files["rows"].rows(numbers, ROW, 2).T
+        place, starts, stops = self._lines_at(numbers)
         place = place + np.uint64(first_place(self.first_file, new=False))
-        stops = stops.astype(np.int64)
         for low, high in chunks(stops - starts, TEXT_BYTES):
             lines = self.files["records"].ranges(starts[low:high], stops[low:high])
             fields = [line[:-1].split(b"\t") for line in lines]
@@ -298,3 +313,57 @@ class Segment:
                 raise damaged(self.folder / "records", "one of its lines is not a record")
             ids, texts = zip(*fields)
             yield low, Batch(list(ids), decode_sets(list(texts)), places=place[low:high])
+
+    def _lines_at(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the places of records (uint64), and where their lines start and stop (int64)."""
+        before = np.maximum(numbers - 1, 0)
+        starts = self.files["rows"].rows(before, ROW, 2)[:, 1].astype(np.int64)
+        starts[numbers == 0] = 0
+        place, stops = self.files["rows"].rows(numbers, ROW, 2).T
+        return place, starts, stops.astype(np.int64)
+
+    def with_removed(self, more: list[int]) -> dict[str, Any]:
+        """Return the manifest entry with these numbers of records removed, too."""
+        mask = self.present.copy()
+        mask[more] = False
+        gone = np.flatnonzero(~mask).astype(HOLDER)
+        numbers = b64encode(zlib.compress(gone.tobytes())).decode()
+        return {**self.about, REMOVED: {REMOVED: len(gone), "numbers": numbers}}
+
+    def rewrite(self, folder: Path) -> dict[str, Any]:
+        """Write the records that are not removed to another folder; return what `write` returns."""
+        numbers, renumbered = np.flatnonzero(self.present), np.cumsum(self.present) - 1
+        place, starts, stops = self._lines_at(numbers)
+        ends = np.cumsum(stops - starts).astype(np.uint64)
+        bounds = np.cumsum([0, *self.partitions]).tolist()
+
+        def postings(start: int, stop: int) -> Iterator[Columns]:
+            for low in range(start, stop, PIECE):
+                high = min(low + PIECE, stop)
+                keys = self.files["keys"].read(low * KEY_BYTES, high * KEY_BYTES).view(KEY)
+                holders = self.files["holders"].read(low * 4, high * 4).view(HOLDER)
+                here = self.present[holders]
+                yield keys[here], renumbered[holders[here]].astype(HOLDER)
+
+        def fences() -> Iterator[bytes]:
+            for part in zip(bounds, bounds[1:]):
+                done = 0
+                for keys, _ in postings(*part):
+                    yield keys[-done % FENCE :: FENCE].tobytes()
+                    done += len(keys)
+
+        contents = {
+            "keys": (keys.tobytes() for keys, _ in postings(0, bounds[-1])),
+            "records": self.files["records"].ranges(starts, stops),
+            "holders": (holders.tobytes() for _, holders in postings(0, bounds[-1])),
+            "record_sketches": (
+                self[numbers[low : low + PIECE]].tobytes() for low in range(0, len(numbers), PIECE)
+            ),
+            "rows": [np.column_stack((place, ends)).tobytes()],
+            "fences": fences(),
+        }
+        parts = zip(bounds, bounds[1:])
+        partitions = [sum(len(keys) for keys, _ in postings(*part)) for part in parts]
+        if (counts := self.folder / COUNTS).exists():
+            write_checked(folder / COUNTS, [counts.read_bytes()])
+        return write(folder, contents, len(numbers), partitions)

@@ -27,10 +27,11 @@ from neardup.options import table
 from neardup.options.command_parser import SHARED, flags, plain_names
 from neardup.options.settings import Settings, counts_first, settings_before_counts, with_input
 from neardup.reading.blocks import check_inputs, first_place
+from neardup.reading.compressed import opened
 from neardup.reading.input_files import Unchanged, is_index
 from neardup.runtime.counters import Counters, reports_in
 from neardup.runtime.program import StageError, UsageError, interrupted
-from neardup.runtime.summary import judged, print_summary, total
+from neardup.runtime.summary import QUIET, judged, many, print_summary, total
 from neardup.sets.ragged import Batch
 from neardup.stages.external_group import ROW_BYTES, in_order
 from neardup.stages.token_counting import settings_with_counts, with_cost_printed
@@ -42,9 +43,14 @@ ONE_PER_CORE = "number of processes; fewer if the input is small (default: one p
 OWN = flags(
     """
     files FILE…     plain or compressed; - is standard input
-    --to FOLDER     the index: a new folder, or with --add an index  -h
+    --to FOLDER     the index: a new folder, or with --add, --remove and --compact an index  -h
     --add           add to an index that was made with the same options  -h
+    --remove        remove the records whose ids FILE lists, one a line, from an index; all of them
+                    or, if the index lacks one of the ids, none  -h: remove the ids in FILE
+    --compact       write an index again without removed records; the next change of the index
+                    deletes the old segments, so that runs that read them can end
     """,
+    files={"nargs": "*"},
     to={"required": True},
 )
 DESCRIPTION = """Make an index of old records, against which later runs compare new records.
@@ -55,6 +61,7 @@ parts that new records need, and takes its options from the index:
     python3 -m neardup index old.txt --to old.index
     ./run_local.sh --against old.index new.txt > pairs.tsv
     python3 -m neardup index new.txt --to old.index --add
+    python3 -m neardup index ids.txt --to old.index --remove
 """
 
 
@@ -65,7 +72,40 @@ def main() -> None:
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     if args.to == "":
         raise UsageError("--to: expected the name of a folder, got ''")
-    build(args)
+    if not args.files and (args.remove or not args.compact):
+        ids = ", with an id on each line" if args.remove else ""
+        raise UsageError(f"the following arguments are required: FILE{ids}; - is standard input")
+    if args.remove or args.compact:
+        change(args)
+    else:
+        build(args)
+
+
+def change(args: argparse.Namespace) -> None:
+    """Remove records from an index, or free their space; UsageError for other options."""
+    if given := ["--add"] * args.add + table.Options.of(args).given_arguments():
+        raise UsageError(f"{given[0]} cannot be used with --remove and --compact; leave it out")
+    if args.files and not args.remove:
+        raise UsageError("--compact reads no FILE; leave it out, or add --remove for a FILE of ids")
+    index, ids = Path(args.to), set[bytes]()
+    if not is_index(index):
+        raise UsageError(f"--to {index}: is not an index; name one")
+    check_inputs(args.files)
+    for name in args.files:
+        with opened(name, name) as file:
+            ids.update(line.rstrip(b"\r\n") for line in file)
+    with interrupted([args.to]), index_manifest.locked(index):
+        count = index_manifest.remove(index, ids - {b""})
+        if args.compact:
+            index_manifest.compact(index)
+        manifest = index_manifest.Manifest.of(index)
+    if args.verbosity > QUIET:
+        print(f"{many(count, 'records')} removed; {_summary(args.to, manifest)}", file=sys.stderr)
+
+
+def _summary(name: str, manifest: index_manifest.Manifest) -> str:
+    held = many(len(manifest.segments), "segments")
+    return f"index {name}: {many(manifest.records, 'records')} in {held}"
 
 
 def build(args: argparse.Namespace) -> None:
@@ -104,8 +144,7 @@ def build(args: argparse.Namespace) -> None:
             )
         manifest.segments.append(entry)
         manifest.write(index)
-        held = f"{len(manifest.segments)} segment{'s' * (len(manifest.segments) > 1)}"
-        line = f"index {args.to}: {manifest.records:,} records in {held}"
+        line = _summary(args.to, manifest)
         print_summary(reports_in(str(folder)), args.verbosity, whole=False, more=[line])
 
 

@@ -294,8 +294,8 @@ def segment_records(
     segment: Segment, shared: SharedKeys, number: int, of: int, turn: int, turns: int
 ) -> Iterator[tuple[ragged.Batch, ragged.Ragged]]:
     """Yield one worker's share of the segment's records that pruning kept, and their keys."""
-    for share, low in enumerate(range(0, len(segment), RECORDS_AT_ONCE)):
-        high = min(low + RECORDS_AT_ONCE, len(segment))
+    for share, low in enumerate(range(0, segment.stored, RECORDS_AT_ONCE)):
+        high = min(low + RECORDS_AT_ONCE, segment.stored)
         records = np.arange(low, high, dtype=np.uint64) * np.uint64(of) + np.uint64(number)
         keys = shared.keys(records)
         if share % turns == turn:
