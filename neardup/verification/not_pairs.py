@@ -64,7 +64,7 @@ class Verdict(NamedTuple):
 
 
 def read_verdicts(path: Path, making: str) -> tuple[dict[tuple[bytes, bytes], Verdict], int]:
-    """Return the last verdict on each two texts, and the bytes of whole lines in the file.
+    """Return the last verdict on each two texts, unless undone, and the bytes of whole lines.
 
     making: the options that make shingles; StageError if those of the file differ.
     """
@@ -87,7 +87,7 @@ def read_verdicts(path: Path, making: str) -> tuple[dict[tuple[bytes, bytes], Ve
         except WireError as error:
             raise StageError(f"{path}: line {number}: {error}") from None
         found[verdict.key] = verdict
-    return found, whole
+    return {key: each for key, each in found.items() if each.verdict != UNDONE}, whole
 
 
 def text_digest(text: str) -> bytes:

@@ -32,6 +32,7 @@ from neardup.options.command_parser import flags
 from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading.input_files import is_index
+from neardup.reading.input_format import InputFormat
 from neardup.runtime.counters import Counters
 from neardup.runtime.manifest import RunFile, run_file_name
 from neardup.runtime.program import (
@@ -87,10 +88,20 @@ Parts = list[tuple[str, str]]  # (kind, words), as `word_difference` has them
 
 
 class Shown(NamedTuple):
-    """A pair to judge: its verdict-to-be, without the verdict, and what differs in its texts."""
+    """A pair to judge: the line of its verdict, still without one, and its two texts."""
 
     verdict: Verdict
-    parts: Parts
+    texts: tuple[str, str]
+    form: InputFormat
+
+    def parts(self, first: int = 0) -> Parts:
+        """Return the words of a text, 0 or 1, and those of the other one that differ."""
+        a, b = self.texts[first], self.texts[1 - first]
+        if self.form.bits:
+            return block_difference(a, b)
+        if self.form.shingle is None:
+            return pair_elements.shingle_difference(a, b)
+        return pair_elements.word_difference(self.form.clean(a), self.form.clean(b))
 
 
 class DrawnPair(NamedTuple):
@@ -139,13 +150,11 @@ def main() -> None:
     with _opened(path, making, args.estimate) as (file, known):
         strata, found = _drawn(args.pairs, args.sample + len(known), known)
         pairs, left = _with_texts(found, args.records, settings)
-        done = {key: v for key in {p.verdict.key for p in pairs} if (v := known.get(key))}
-        done = {key: v for key, v in done.items() if v.verdict != UNDONE}
         for reason, count in left.items():
             print(f"not shown, {reason}: {many(count, 'pairs')}", file=sys.stderr)
         if pairs and not args.estimate:
-            open_ = [pair for pair in pairs if pair.verdict.key not in done][: args.sample]
-            session = Session(open_, file, str(path))
+            open_ = [pair for pair in pairs if pair.verdict.key not in known]
+            session = Session(open_[: args.sample], file, str(path))
             try:
                 if args.terminal or not open_:
                     _in_terminal(session)
@@ -155,7 +164,7 @@ def main() -> None:
                 raise KeyboardInterrupt(f"interrupted; the verdicts are in {path}") from None
             known, _ = not_pairs.read_verdicts(path, making)
     now = [(p.verdict, v.verdict) for p in pairs if (v := known.get(p.verdict.key))]
-    print("\n".join(report(strata, [each for each in now if each[1] != UNDONE])))
+    print("\n".join(report(strata, now)))
 
 
 def _command_line() -> tuple[argparse.Namespace, Options]:
@@ -203,9 +212,10 @@ def _opened(
         cut = os.fstat(file).st_size - end
         if cut:
             print(f"{path}: the last line was cut short; that verdict is lost", file=sys.stderr)
-        if not reading:
-            os.ftruncate(file, end)
-            if not end:
+        with naming(path):
+            if not reading:
+                os.ftruncate(file, end)
+            if not (reading or end):
                 os.write(file, not_pairs.MARK + making.encode() + b"\n")
         yield file, known
     finally:
@@ -268,12 +278,7 @@ def _with_texts(
             text_digests = not_pairs.text_digest(x), not_pairs.text_digest(y)
             similarity = b"%d.%06d" % divmod(millionths, 10**6)
             verdict = Verdict(b"", text_digests, (set_x, set_y), similarity, (a, b))
-            differ = pair_elements.shingle_difference
-            if form.shingle is not None:
-                differ, (x, y) = pair_elements.word_difference, map(form.clean, (x, y))
-            shown.setdefault(
-                verdict.key, Shown(verdict, (block_difference if form.bits else differ)(x, y))
-            )
+            shown.setdefault(verdict.key, Shown(verdict, (x, y), form))
     return list(shown.values()), left
 
 
@@ -284,12 +289,12 @@ def _in_terminal(session: Session) -> None:
     """Show pairs on stderr and take keys from stdin, until the end, the last pair, or `q`."""
     with _single_keys():
         while session.at < len(session.pairs):
-            verdict, parts = session.pairs[session.at]
+            pair = session.pairs[session.at]
             place = f"{session.at + 1} of {len(session.pairs)}"
-            lines = [f"\n{place}, similarity {verdict.similarity.decode()}"]
-            lines += [f"{letter}  {escaped(id_)}" for letter, id_ in zip("AB", verdict.ids)]
+            lines = [f"\n{place}, similarity {pair.verdict.similarity.decode()}"]
+            lines += [f"{letter}  {escaped(id_)}" for letter, id_ in zip("AB", pair.verdict.ids)]
             lines += [
-                pair_elements.as_wdiff(parts),
+                pair_elements.as_wdiff(pair.parts()),
                 "s same, d different, space skip, u undo, q end: ",
             ]
             print("\n".join(lines), end="", file=sys.stderr, flush=True)

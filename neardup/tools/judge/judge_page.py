@@ -56,10 +56,16 @@ class Server(ThreadingHTTPServer):
         self.last, self.ended, self.lock = time.monotonic(), False, Lock()
         self.error: Exception | None = None
 
+    def handle_error(self, *_: Any) -> None:
+        """Pass over a closed connection or a damaged request; any other error ends the program."""
+        error = sys.exc_info()[1]
+        if isinstance(error, Exception) and not isinstance(error, (OSError, ValueError)):
+            self.error, self.ended = error, True
+
     def answered(self, at: str, key: str) -> dict[str, Any]:
         """Take an answer to pair number `at`, unless it was answered already; return what is next.
 
-        Texts are given as parts: 0 in both, 1 only in A, 2 only in B.
+        Each text is a list of parts: [whether the other text lacks it, words].
         """
         session = self.session
         with self.lock:
@@ -75,14 +81,16 @@ class Server(ThreadingHTTPServer):
             self.ended |= session.at == len(session.pairs)
             if self.ended:
                 return {"end": True}
-            verdict, parts = session.pairs[session.at]
-            numbers = {ONLY_A: 1, ONLY_B: 2}
+            pair = session.pairs[session.at]
             return {
                 "at": session.at,
                 "of": len(session.pairs),
-                "similarity": verdict.similarity.decode(),
-                "ids": [id_.decode("utf-8", "backslashreplace") for id_ in verdict.ids],
-                "parts": [[numbers.get(kind, 0), text] for kind, text in parts],
+                "similarity": pair.verdict.similarity.decode(),
+                "ids": [id_.decode("utf-8", "backslashreplace") for id_ in pair.verdict.ids],
+                "texts": [
+                    [[kind == ONLY_A, words] for kind, words in pair.parts(i) if kind != ONLY_B]
+                    for i in (0, 1)
+                ],
             }
 
 

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from neardup.reading.input_format import InputFormat
 from neardup.tools.judge.judge import Session, Shown
 from neardup.tools.judge.judge_page import Server, serve
 from neardup.verification.not_pairs import SAME, Verdict
@@ -84,20 +85,24 @@ def test_only_the_address_is_answered_and_an_answer_twice_is_one(tmp_path: Path)
         assert json.loads(ask(url, "POST", path + "answer?at=1&key=q")[1]) == {"end": True}
 
 
-def test_it_ends_if_nobody_asks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def session(file: int) -> Session:
+    """Return a session of two pairs."""
     none = b"0" * 32
     verdict = Verdict(b"", (none, none), (none, none), b"0.900000", (b"a", b"b"))
+    pair = Shown(verdict, ("a", "b"), InputFormat.of("text", None, None))
+    return Session([pair, pair], file, "verdicts")
+
+
+def test_it_ends_if_nobody_asks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     started = time.monotonic()
-    serve(Session([Shown(verdict, [])], 1, "none"), idle=0.2)
+    serve(session(1), idle=0.2)
     assert time.monotonic() - started < 10
     assert "no answer" in capsys.readouterr().err
 
 
 def test_a_verdict_that_cannot_be_written_ends_it(tmp_path: Path) -> None:
-    none = b"0" * 32
-    verdict = Verdict(b"", (none, none), (none, none), b"0.900000", (b"a", b"b"))
     full = os.open("/dev/full", os.O_WRONLY)
-    with Server(Session([Shown(verdict, [])] * 2, full, "verdicts")) as server:
+    with Server(session(full)) as server:
         assert "verdicts" in server.answered("0", "s")["error"]
         assert server.ended
         assert isinstance(server.error, OSError)
