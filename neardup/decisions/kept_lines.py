@@ -97,11 +97,6 @@ def _with_line_feeds(chunks: Iterable[bytes], of_file: bool) -> Iterator[bytes]:
     yield held.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
-def records_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:
-    """Read a sorted file of removed records; yield (place, id) of those at or after `place`."""
-    return (parse_decided(line) for _, line in lines_from(file, place))
-
-
 def lines_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:
     """Read a sorted file of decided lines; yield (place, line) of those at or after `place`.
 
@@ -200,14 +195,14 @@ class Places:
     names: Sequence[str] = ()  # of columns that are put in front of those of a table
 
     def __init__(self, decided: IO[bytes], file: InputFile):
-        end, records = file.first + FILE_PLACES, records_from(decided, file.first)
-        self._left = takewhile(lambda record: record[0] < end, records)
+        lines, end = lines_from(decided, file.first), file.first + FILE_PLACES
+        self._left = takewhile(lambda line: line[0] < end, lines)
         self._open = False  # until the next place is requested
         self._id = b""
 
     def __iter__(self) -> Iterator[int]:
-        for place, id_ in self._left:
-            self._open, self._id = True, id_
+        for place, line in self._left:
+            self._open, (_, self._id) = True, parse_decided(line)
             yield place
             self._open = False
 

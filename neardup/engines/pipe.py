@@ -24,8 +24,9 @@ from typing import Any, Callable
 
 import numpy as np
 
-from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lines, records_from
+from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lines, lines_from
 from neardup.decisions.marked_rows import Marks, check_files
+from neardup.lines.answer_lines import parse_decided
 from neardup.options.command_parser import STANDARD_INPUT, VERBOSITY, CommandParser, Flag, flags
 from neardup.options.settings import Settings, settings_before_counts
 from neardup.options.table import OPTIONS, Options, integer, parser
@@ -271,7 +272,7 @@ def keep() -> None:
         if blocks.in_task():
             first = input_files.task_place(list_of_files(args.input_files))
             pieces = iter(lambda: sys.stdin.buffer.read(blocks.BLOCK_BYTES), b"")
-            gone = (place for place, _ in records_from(decided, first))
+            gone = (parse_decided(line)[0] for _, line in lines_from(decided, first))
             whole = blocks.start_of_split().of_file
             write_all(kept_lines(blocks.with_line_ends(pieces), first, gone, whole))
         else:

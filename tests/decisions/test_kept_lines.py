@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from neardup.decisions.kept_lines import kept_lines, records_from
+from neardup.decisions.kept_lines import kept_lines, lines_from
 from neardup.lines.answer_lines import format_decided
 from neardup.reading.blocks import NEW, first_place, whole_lines
 from neardup.runtime.program import StageError, WireError
@@ -120,7 +120,7 @@ def test_the_places_from_any_one_on(data, places):
         names = data.draw(st.lists(ids, min_size=len(places), max_size=len(places)))
     with decided(places, names) as file:
         for first in (*range(62), first_place(0)):
-            assert [place for place, _ in records_from(file, first)] == [
+            assert [place for place, _ in lines_from(file, first)] == [
                 place for place in places if place >= first
             ]
 
@@ -145,14 +145,14 @@ def test_it_reads_only_what_is_of_its_own_lines():
         size = named.tell()
         raw = Counted(named.name)
         with io.BufferedReader(raw, 512) as file:
-            found = (place for place, _ in records_from(file, NEW + 15_000))
+            found = (place for place, _ in lines_from(file, NEW + 15_000))
             assert [next(found) for _ in range(100)] == places[15_000:15_100]
             assert 0 < raw.read_bytes < size / 20
 
 
 def test_places_out_of_order_are_refused():
     with decided([3, 2], [b"a", b"b"]) as file:
-        found = records_from(file, 0)
+        found = lines_from(file, 0)
         with pytest.raises(StageError, match="are not in order; sort them first: LC_ALL=C sort"):
             list(found)
 
@@ -162,4 +162,4 @@ def test_what_is_no_decided_line_is_refused():
         file.write(b"a\tb\t0.900000\n")
         file.flush()
         with pytest.raises(WireError, match="expected PLACE ID KEPT SIMILARITY, got 'a"):
-            list(records_from(file, 0))
+            list(lines_from(file, 0))

@@ -21,6 +21,7 @@ from tests.support.engines import (
     MAPPER,
     NEARDUP,
     REDUCER,
+    RUN_HADOOP,
     RUN_LOCAL,
     VIDEOS,
     in_order,
@@ -257,6 +258,9 @@ def test_refusals(tmp_path: Path) -> None:
     }.items():
         wrong = run([*RUN_LOCAL, *flags, tmp_path / "a.txt"], tmp_path)
         assert (wrong.code, message in wrong.err) == (2, True)
+    line = "type: ./run_local.sh --threshold=0.8 --output=marked a"
+    wrong = run([*RUN_HADOOP, "--output=marked", "--threshold=0.8", "a", "b"], tmp_path)
+    assert (wrong.code, wrong.err.splitlines()[-1].endswith(line)) == (2, True)
     wrong = run([*NEARDUP, "documents", "--output=marked", "."], tmp_path)
     assert (wrong.code, "marked" in wrong.err) == (2, True)
 
@@ -272,6 +276,8 @@ def test_another_file_than_was_decided_on(tmp_path: Path) -> None:
     keep = [*KEEP, *flags, "--decided", tmp_path / "decided"]
     kept = succeed([*DECIDE, "--output=kept"], tmp_path, edges).out
     (tmp_path / "kept").write_bytes(kept)
+    unmarked = run([*KEEP, "--decided", tmp_path / "decided", tmp_path / "a"], tmp_path)
+    assert (unmarked.code, "expected PLACE ID KEPT" in unmarked.err) == (1, True)
     wrong = run([*KEEP, *flags, "--decided", tmp_path / "kept", tmp_path / "a"], tmp_path)
     assert (wrong.code, "decide with --output marked" in wrong.err) == (1, True)
     assert (
