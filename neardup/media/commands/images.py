@@ -138,14 +138,14 @@ def main() -> None:
         progress = Progress(rules.program, ["pictures"], 1)
         tally, old_tally = Tally(rules, progress.clear), Tally(rules, progress.clear)
         stored = _stored(args)
-        inputs = [*filter(os.path.isfile, args.against)]
-        how = file_answer("-o", args.answer, inputs, _table(args), null=args.null)
+        named = [*filter(os.path.isfile, args.against)]
+        how = file_answer("-o", args.answer, named, _table(args), null=args.null)
         answer = stack.enter_context(how)
         files, old_files, old = _files(args, stored, tally, old_tally, folder)
         read = partial(_read, args, cache, progress)
         flat: list[bytes] = []
         with progress.shown(args.verbosity):
-            kept = read(files, tally, flat)
+            kept, old_kept = read(files, tally, flat), []
             if len(stored) < len(args.against):
                 old.append(str(folder / "old"))
                 with open(old[-1], "wb") as sink:
@@ -155,13 +155,14 @@ def main() -> None:
                 raise StageError(
                     "--against: found no picture that could be read; name a folder of pictures"
                 )
-            facts = [facts_of_file(*pair) for pair in kept]
-            ids = [path_id(file.path) for file, _ in kept]
+            every = [*kept, *old_kept]
+            facts = [facts_of_file(*pair) for pair in every]
+            ids = [path_id(file.path) for file, _ in every]
             lines = folder / "fingerprints"
 
             def write() -> None:
                 with lines.open("wb") as sink:
-                    order = in_order(facts, ids, args.keep)
+                    order = in_order(facts[: len(kept)], ids[: len(kept)], args.keep)
                     write_to(sink, (line(kept[k][0].path, kept[k][1].hashes) for k in order))
 
             write()
@@ -169,8 +170,11 @@ def main() -> None:
                 more = opened_cache(args, PICTURES, measures_kind())
                 stack.callback(more.close)
                 measure = partial(results, work=measuring(seconds), cache=more, jobs=jobs)
-                for group in _groups(lines, ids, args):
-                    compared([facts[k] for k in group], [kept[k] for k in group], variants, measure)
+                inputs = [lines, folder / "old"][: 1 + bool(old_kept)]
+                for group in _groups(inputs, ids, args):
+                    if group[0] < len(kept):  # with a new picture
+                        some = [facts[k] for k in group], [every[k] for k in group]
+                        compared(*some, variants, measure)
                 write()
         of_old = sum(unread for unread, _ in stored.values())
         searched = Searched(LeakLines(), tally, old_tally, pictures_in(stored), of_old)
@@ -230,15 +234,15 @@ def _read(
     return sorted(detailed, key=lambda pair: pair[0].path)
 
 
-def _groups(lines: Path, ids: list[str], args: argparse.Namespace) -> list[list[int]]:
-    """Return the places of pictures that are connected by pairs, a list for each group."""
+def _groups(inputs: list[Path], ids: list[str], args: argparse.Namespace) -> list[list[int]]:
+    """Return the places of pictures that are connected by pairs, a sorted list for each group."""
     words = ["--input=fingerprints", "--exact", f"--distance={args.distance}", "--output=clusters"]
-    answer, places = lines.with_name("groups"), {id_: k for k, id_ in enumerate(ids)}
-    run.main(NAME, PROGRAM, [*words, "-q", "-o", str(answer), str(lines)])
+    answer, places = inputs[0].with_name("groups"), {id_: k for k, id_ in enumerate(ids)}
+    run.main(NAME, PROGRAM, [*words, "-q", "-o", str(answer), *map(str, inputs)])
     groups: dict[str, list[int]] = defaultdict(list)
     for first, id_ in (row.split() for row in answer.read_text().splitlines()):
         groups[first].append(places[id_])
-    return list(groups.values())
+    return list(map(sorted, groups.values()))
 
 
 def find(
@@ -272,7 +276,9 @@ def find(
     doubts: list[str] = []
 
     def doubt(id_: str, kept: str) -> str:
-        return originals.doubt(facts.get(kept, {}), facts.get(id_, {}))
+        if kept not in facts:  # in a file of hashes
+            return "not measured"
+        return originals.doubt(facts[kept], facts.get(id_, {}))
 
     def doubted(line: bytes) -> bytes:
         id_, kept, _ = line.decode().split("\t")
