@@ -1,1 +1,0 @@
-packaging/test_imports.py
