@@ -60,7 +60,9 @@ def test_what_is_in_the_wheel(made: Path) -> None:
             == b"[console_scripts] neardup = neardup.__main__:main".split()
         )
     package = [
-        path for path in (ROOT / "neardup").rglob("*") if path.suffix in (".py", ".css", ".j2")
+        path
+        for path in (ROOT / "neardup").rglob("*")
+        if path.suffix in (".py", ".css", ".html", ".j2")
     ]
     compiled = {"neardup/runtime/libkernels.so"} if shutil.which("cc") else set()
     assert {path.relative_to(ROOT).as_posix() for path in package} | {"neardup/py.typed"} == {
