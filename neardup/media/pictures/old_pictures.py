@@ -24,9 +24,10 @@ from neardup.media.pictures.picture_hashes import Variants, hash_kind
 from neardup.media.pictures.pictures import decoder_versions
 from neardup.reading.compressed import opened
 from neardup.reading.fingerprint_lines import HEADER
-from neardup.runtime.program import UsageError
+from neardup.runtime.program import StageError, UsageError
 from neardup.runtime.summary import many
 
+MAKE = "--output fingerprints -o"
 MAX_LINE = 1 << 17  # bytes: 24 hashes, and a path of which each byte is escaped
 IN_BOTH = "in --against, too, and old"
 
@@ -72,23 +73,24 @@ def check_hash_file(
     Return how many files could not be read when it was made, and lines for the summary on that and
     on another decoder.
     """
-    asked, unread, decoders = options_of(variants, quality), 0, set[str]()
-    again = f"{program} FOLDER {{}} --output fingerprints -o {name}"
-    for about in _sections(name):
+    asked, unread, decoders, why = options_of(variants, quality), 0, set[str](), ""
+    try:
+        sections = list(_sections(name))
+    except StageError as error:
+        raise StageError(
+            f"{error}; make it again: {program} FOLDER {asked} {MAKE} {name}"
+        ) from None
+    for about in sections:
         if not about["whole"]:
+            why = "is not as it was written;"
+        elif about["hash"] != hash_kind():
+            why = "another version of neardup made its hashes;"
+        elif about["options"] != asked:
+            why = f"was made with {about['options']}, but this run has {asked}; give the "
+            why += "same options, or"
+        if why:
             raise UsageError(
-                f"--against {name}: is not as it was written; make it again: "
-                f"{again.format(about.get('options', asked))}"
-            )
-        if about["hash"] != hash_kind():
-            raise UsageError(
-                f"--against {name}: another version of neardup made its hashes; make it again: "
-                f"{again.format(asked)}"
-            )
-        if about["options"] != asked:
-            raise UsageError(
-                f"--against {name}: was made with {about['options']}, but this run has {asked}; "
-                f"give the same options, or make it again: {again.format(asked)}"
+                f"--against {name}: {why} make it again: {program} FOLDER {asked} {MAKE} {name}"
             )
         unread += about["unread"]
         decoders.add(about["decoder"])

@@ -384,3 +384,12 @@ def test_a_removal_for_an_old_picture_that_was_changed_is_doubtful(tmp_path: Pat
     (line,) = result.out.splitlines()
     assert line.startswith(b"new/whole.png\told/framed.png\t")
     assert line.endswith(b"\tframed")
+
+
+def test_a_packed_file_that_was_cut_is_refused(sides: Path) -> None:
+    made = [*NEARDUP, "images", "old", "--output=fingerprints", "--no-cache", "-o", "cut.gz"]
+    succeed(made, sides, cwd=sides)
+    (sides / "cut.gz").write_bytes((sides / "cut.gz").read_bytes()[:-9])
+    result = against(sides, "--against=cut.gz")
+    assert (result.code, result.out) == (1, b"")
+    assert "marker was reached; make it again: python3 -m neardup images FOLDER " in result.err
