@@ -84,6 +84,13 @@ def damaged(path: Path, why: str, remedy: str = AGAIN) -> StageError:
     return StageError(f"{path}: damaged, {why}; {remedy}")
 
 
+def _missing(path: Path, remedy: str) -> StageError:
+    if path.parent.exists():
+        return damaged(path, "it is missing", remedy)
+    again = "run again if the index was compacted and changed meanwhile"
+    return StageError(f"{path.parent}: is missing; {again}, else {remedy}")
+
+
 def differing(mine: Mapping[str, str], yours: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     """Yield each flag whose values differ in two sets of options, with both values as text.
 
@@ -123,7 +130,7 @@ class CheckedFile:
         try:
             self.size = path.stat().st_size - behind
         except FileNotFoundError:
-            raise damaged(path, "it is missing", remedy) from None
+            raise _missing(path, remedy) from None
         if self.size != size or len(sums) != -(-size // BLOCK):
             raise damaged(path, f"it has {self.size:,} bytes instead of {size:,}", remedy)
 
@@ -139,7 +146,10 @@ class CheckedFile:
         return data[start - first : stop - first]
 
     def _bytes(self, start: int, stop: int) -> np.ndarray:
-        descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise _missing(self.path, self.remedy) from None
         try:
             data = os.pread(descriptor, stop - start, start)
         finally:

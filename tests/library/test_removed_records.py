@@ -14,6 +14,7 @@ import pytest
 
 from neardup import Index
 from neardup.engines.local.key_pruning import found_postings
+from neardup.runtime.program import StageError
 from neardup.stored import index_manifest, segment
 from neardup.stored.index_manifest import Manifest
 from tests.library.test_record_index import NEW, OLD, expected
@@ -61,6 +62,8 @@ def test_as_an_index_without_them(
     assert index.query(NEW, top=3) == expected(OLD, NEW, T, measure, 3)
     named = {about["name"] for about in Manifest.of(tmp_path / "index").segments}
     assert {*os.listdir(tmp_path / "index")} == {*named, "manifest.json"}
+    with pytest.raises(StageError, match="is missing; run again if the index was compacted and ch"):
+        [*as_it_was[0].batches(np.arange(3))]
 
 
 def test_a_compacted_segment_is_that_of_its_records(tmp_path: Path) -> None:

@@ -79,4 +79,5 @@ def test_the_version_and_the_library(checker: str, env: Path, tmp_path: Path) ->
 @checkers
 def test_what_is_wrong_is_found(checker: str, env: Path, tmp_path: Path) -> None:
     code = "import neardup\n" + "".join(WRONG)
-    assert len(complaints(checker, code, env, tmp_path)) == len(WRONG)
+    lines = {line.split(":")[1] for line in complaints(checker, code, env, tmp_path)}
+    assert len(lines) == len(WRONG)  # mypy has two complaints about one of them
