@@ -60,6 +60,8 @@ ABSENT = {
     "--against": "the library has one collection; ./run_local.sh has --against",
     "--not-pairs": "leave pairs out of the answer yourself; ./run_local.sh has --not-pairs",
     "--between": "the library has one collection; ./run_local.sh has --between",
+    "--within": "records have no fields here; call it for the records of each value",
+    "--across": "records have no fields here; leave out the pairs of records with one value",
     **dict.fromkeys(("--max-bad", "--strict"), "the library always stops at the first bad record"),
     **dict.fromkeys(("--input-files", "--max-line", "--encoding"), FOR_FILES),
     **dict.fromkeys(("--delimiter", "--quote", "--escape"), FOR_FILES),

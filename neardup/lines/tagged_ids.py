@@ -11,8 +11,9 @@ For each rule, RANKS has this number of hexadecimal digits; the smallest rank co
     prefer:REGEX             1    0 if the id matches, else 1
     longest                  8    2^32-1 less the number of shingles
 
-PLACE is the place in the input, in sixteen digits.  A \1 in an id becomes \1 DEL, so that shorter
-ids still come first.
+With --across, and with --within for fingerprints, a hash of the record's value is at the very end,
+in sixteen digits.  PLACE is the place in the input, in sixteen digits.  A \1 in an id becomes
+\1 DEL, so that shorter ids still come first.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ OLD = b"0"
 _MOST_TOKENS = (1 << 32) - 1
 _NO_VALUE = np.uint64((1 << 64) - 1)
 _PLACED = re.compile(rb"(?:0[0-7]|1[89a-f])[0-9a-f]{15}")  # places from NEW on are of new records
+_VALUE = re.compile(rb"[0-9a-f]{16}")
 _END, _ESCAPED = b"\1", b"\1\x7f"
-_PLACE_DIGITS = 16
+_PLACE_DIGITS = _VALUE_DIGITS = 16
 
 
 class Rank(Protocol):
@@ -91,6 +93,11 @@ class Tag(NamedTuple):
     fields: tuple[str, ...] = ()  # whose values are ranks, in the order of `Batch.ranks`
     id_first: bool = False  # before the place: smaller ids are kept
     placed: bool = True
+    valued: bool = False  # a hash of the value of --within or --across is at the end
+
+    @property
+    def _end(self) -> int | None:
+        return -_VALUE_DIGITS if self.valued else None
 
     @property
     def _ranks_end(self) -> int:
@@ -100,14 +107,15 @@ class Tag(NamedTuple):
     def place(self) -> slice:
         """The slice of a tagged id that is the record's place in the input."""
         if self.id_first:
-            return slice(-_PLACE_DIGITS, None)
+            end = self._end
+            return slice((end or 0) - _PLACE_DIGITS, end)
         return slice(self._ranks_end, self._ranks_end + _PLACE_DIGITS * self.placed)
 
     @property
     def _id(self) -> slice:
         if self.id_first:
-            return slice(self._ranks_end, -_PLACE_DIGITS - len(_END))
-        return slice(self.place.stop, None)
+            return slice(self._ranks_end, self.place.start - len(_END))
+        return slice(self.place.stop, self._end)
 
     def tagged(self, batch: Batch) -> Batch:
         """Return a batch with tags on its ids: old or new and, in some formats, ranks and place."""
@@ -125,6 +133,9 @@ class Tag(NamedTuple):
             ]
         else:
             tagged = [b"%d%b" % (place >= NEW, id_) for _, place, id_ in each]
+        if self.valued:
+            hashes = batch.ranks[:, -1].tolist()
+            tagged = [b"%b%016x" % both for both in zip(tagged, hashes)]
         return Batch(tagged, batch.sets, places=batch.places)
 
     def id_of(self, tagged: bytes) -> bytes:
@@ -167,6 +178,7 @@ PRIORITIES = {
     "prefer:REGEX": Priority("a record whose id matches"),
 }
 COLLECTION = Tag(placed=False)
+VALUED = Tag(placed=False, valued=True)
 _NEXT_RULE = re.compile(r",(?=(?:first|longest|smallest)(?:,|$)|(?:max|min|prefer):)")
 
 
@@ -206,13 +218,14 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
 
 
-def mark_of(decides: str, keep: str, against: bool, between: bool) -> int:
+def mark_of(decides: str, keep: str, against: bool, between: bool, values: str = "") -> int:
     """Return a 40-bit hash of output options, to be XORed into keys on lines; 0 for plain pairs.
 
     A reducer with other options finds no key that is its own.  `decides`: as in
-    `verification.Output`; `keep`: "" where no records are decided on.
+    `verification.Output`; `keep`: "" where no records are decided on; `values`: the option of
+    values in tagged ids, or "".
     """
-    way = decides, keep, against, between
+    way = decides, keep, against, between, *filter(None, [values])
     digest = blake2b(repr(way).encode(), digest_size=HASH_BITS // 8).digest()
     return int.from_bytes(digest, "big") if any(way) else 0
 
@@ -225,3 +238,20 @@ def is_old(tagged: bytes) -> bool:
             f"the same --output and --against, got {shown(tagged)}"
         )
     return tagged[:1] == OLD
+
+
+def values_of(tagged: list[bytes]) -> np.ndarray:
+    """Return the hashes of values in tagged ids (uint64); WireError for ids without one."""
+    ends = [id_[-_VALUE_DIGITS:] for id_ in tagged]
+    if not all(map(_VALUE.fullmatch, ends)):
+        wrong = next(id_ for id_, end in zip(tagged, ends) if not _VALUE.fullmatch(end))
+        raise WireError(
+            "expected a record with its value, as mapper.py writes it when given the same "
+            f"--within or --across, got {shown(wrong)}"
+        )
+    return np.frombuffer(bytes.fromhex(b"".join(ends).decode()), ">u8").astype(np.uint64)
+
+
+def without_value(tagged: bytes) -> bytes:
+    """Return a tagged id without the hash of its value."""
+    return tagged[:-_VALUE_DIGITS]

@@ -23,7 +23,7 @@ SECTIONS = {
         "--exclude --headers --shingle --clean --max-line --max-bad --strict"
     ),
     "output": "--output -0 -o --removed --report -v -q",
-    "decisions": "--keep --rule --mark-prefix --against --between --not-pairs",
+    "decisions": ("--keep --rule --mark-prefix --against --between --within --across --not-pairs"),
     "speed and machine": (
         "--jobs --sort-memory --master --reducers --rounds --memory --python --ship-numpy "
         "--ship-venv --dedup --overwrite --detach --show --name --conf -D"
@@ -170,6 +170,10 @@ ELSEWHERE: Mapping[str, Mapping[str, str]] = {
         "--report": "to make a page of an answer, type: python3 -m neardup report PAIRS --records "
         "FILE -o page.html",
         "-0": f"it is for paths of files; type: {_TO_REMOVE} -0",
+        **dict.fromkeys(
+            ("--within", "--across"),
+            "it limits the pairs of a run; type: python3 -m neardup run FILE with it",
+        ),
     },
     "curve": {"--svg": "leave it out: neardup curve prints the curve as a table"},
     "videos": {

@@ -17,6 +17,7 @@ from neardup.options import table
 from neardup.options.command_parser import read
 from neardup.options.table import Options
 from neardup.reading.blocks import Block, Pieces, read_files
+from neardup.reading.field_values import ACROSS, WITHIN, Values
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.input_check import Parser
 from neardup.reading.input_format import InputFormat
@@ -34,7 +35,7 @@ from neardup.sets.token_counts import TokenCounts
 from neardup.similarity import measures
 from neardup.similarity.estimated import EstimatedJaccard, sample_size
 from neardup.similarity.measures import MEASURES, NINE_TENTHS, Measure, SetMeasure, Threshold
-from neardup.verification import ESTIMATED, OUTPUTS, RECORDS, Output
+from neardup.verification import ESTIMATED, OUTPUTS, RECORDS, Output, by_value
 from neardup.verification.not_pairs import NotPairs
 from neardup.verification.pair_join import PairJoin
 
@@ -91,9 +92,13 @@ class Settings(NamedTuple):
         output = OUTPUTS[kind]
         if output.decides and isinstance(measure, SetMeasure):
             measure = measure.undirected()  # the order of a decision gives the direction
-        tag, mark, rule = _decision(options, kind, measure.nested)
+        tag, mark, rule = _decision(options, kind, measure.nested, form)
         not_pairs = None
         if options.not_pairs is not None:
+            if form.values:
+                raise UsageError(
+                    f"--not-pairs cannot be used with {form.values.flag}; leave one of them out"
+                )
             not_pairs = NotPairs.read(options.not_pairs, form.making(), tag)
             if output.decides and measure.nested and options.against:
                 raise UsageError(
@@ -109,6 +114,11 @@ class Settings(NamedTuple):
                 f"--{instead}, the larger of both directions"
             )
         weights = scheme.weights
+        if form.sets_apart and weights and weights.idf:
+            raise UsageError(
+                "--within cannot be used with weights by idf, which need the tokens of all "
+                "records; use --weights tf, or none"
+            )
         max_line = table.DEFAULT_MAX_LINE
         if options.max_line is not None:
             max_line = table.integer("--max-line", options.max_line, 1, table.MAX_LINE_MIB)
@@ -166,9 +176,14 @@ class Settings(NamedTuple):
         """
         output = self.output
         parts = output.across if self.against and output.across else output.parts
-        edges, pairs, lines = output.between if self.between and output.between else parts
+        parts = output.between if self.between and output.between else parts
+        values = self.form.values if self.form.pairs_by_value else None
+        if values:
+            parts = by_value(output, values.equal, self.against) or parts
+        edges, pairs, lines = parts
         nested = output.decides == RECORDS and self.measure.nested
-        pairing = pairs(counters, self.against, self.between, nested, self.not_pairs)
+        two = self.against or values is not None
+        pairing = pairs(counters, two, self.between, nested, self.not_pairs)
         return (kind or edges)(self.scheme, self.measure, counters, pairing, lines(self.measure))
 
     def unsuited(self) -> list[str]:
@@ -198,7 +213,17 @@ def form_of(options: Options) -> InputFormat:
     ranked = tag_of_records(options.keep).fields if options.keep is not None else ()
     files = [*old, *options.files]
     written = options.delimiter, options.encoding, options.quote, options.escape
-    return InputFormat.of(*how, files, options.fingerprint, number, ranked, *written)
+    values = _values(options)
+    return InputFormat.of(*how, files, options.fingerprint, number, ranked, *written, values)
+
+
+def _values(options: Options) -> Values | None:
+    """Return the field of --within or --across; UsageError if both are given."""
+    if options.within is not None and options.across is not None:
+        raise UsageError("--within and --across limit the same pairs; leave one of them out")
+    if options.within is not None:
+        return Values.of(WITHIN, options.within)
+    return None if options.across is None else Values.of(ACROSS, options.across)
 
 
 def tag_of_records(keep: str) -> Tag:
@@ -294,7 +319,9 @@ def _scheme_values(options: Options, scheme: type[Scheme]) -> dict[str, Any]:
     }
 
 
-def _decision(options: Options, kind: str, nested: bool) -> tuple[Tag | None, int, type[Rule]]:
+def _decision(
+    options: Options, kind: str, nested: bool, form: InputFormat
+) -> tuple[Tag | None, int, type[Rule]]:
     """Return the format of tagged ids, the number to XOR into keys, and the kind of --rule.
 
     nested: a larger set comes before a smaller one, and --keep decides between sets of one size.
@@ -321,7 +348,20 @@ def _decision(options: Options, kind: str, nested: bool) -> tuple[Tag | None, in
         kept_first = f"longest,{keep}" if nested else keep
         tag = tag_of_records(kept_first if output.decides == RECORDS else "smallest")
     keeps = keep if output.decides == RECORDS else ""
-    mark = mark_of(output.decides, keeps, bool(options.against), options.between)
+    by_values = ""
+    if form.values and form.pairs_by_value:
+        by_values = form.values.flag
+        if not by_value(output, form.values.equal, bool(options.against)):
+            raise UsageError(
+                f"{by_values} cannot be used with --output {kind}; use --output pairs or clusters"
+            )
+        if options.against and nested and output.decides == RECORDS:
+            raise UsageError(
+                f"{by_values} with --against and --output {kind} cannot be used with --measure "
+                f"{options.measure}; use --output pairs"
+            )
+        tag = (tag or COLLECTION)._replace(valued=True)
+    mark = mark_of(output.decides, keeps, bool(options.against), options.between, by_values)
     return tag, mark, RULES[rule]
 
 
@@ -344,6 +384,7 @@ def _estimated(
         f"--weights {options.own.get('--weights')}": scheme.weights is not None,
         "--against": bool(options.against),
         "--not-pairs": options.not_pairs is not None,
+        "--across": options.across is not None,
         f"--output {options.output}": options.output != "pairs",
     }
     for flag in filter(refused.__getitem__, refused):

@@ -42,6 +42,8 @@ OUTPUT_OPTIONS = {
     "--against",
     "--between",
     "--not-pairs",
+    "--within",
+    "--across",
     "--input-files",
 }
 SCHEME_OPTIONS: Mapping[str, Option] = {
@@ -226,6 +228,16 @@ class Options:
         "cluster: a file of verdicts of `neardup judge`, of which those that are different count, "
         "or lines of two ids with a tab between them.  A verdict holds for records with the "
         "shingles that were judged, under any id",
+    )
+    within: str | None = _option(
+        "FIELD",
+        "find only pairs of records with the same value of a field, such as site, compared as "
+        "text; FIELD:REGEX: of what the group of a regular expression matches in it, such as "
+        "'id:^([^/]*)/'; a record without a value is compared with none",
+    )
+    across: str | None = _option(
+        "FIELD",
+        "find only pairs of records with different values of a field, as with --within",
     )
     input_files: str | None = _option(
         "FILE",

@@ -26,6 +26,7 @@ from neardup.reading.compressed import (
 )
 from neardup.reading.dialects import AS_USUAL, Dialect
 from neardup.reading.field_ranks import with_ranks
+from neardup.reading.field_values import Values, with_values
 from neardup.reading.fingerprint_lines import (
     FINGERPRINTS,
     fingerprint_lines,
@@ -40,7 +41,14 @@ from neardup.reading.shingle_lines import parse_shingle_lines, parse_weighted_li
 from neardup.reading.shingling import Shingler
 from neardup.reading.table_files import TABLES, check_pyarrow, opened_typed
 from neardup.reading.table_rows import first_rows, typed_pieces
-from neardup.reading.text_rows import Fields, Record, row_records, text_lines, text_parser
+from neardup.reading.text_rows import (
+    DEFAULT_ID,
+    Fields,
+    Record,
+    row_records,
+    text_lines,
+    text_parser,
+)
 from neardup.runtime.program import NUMBER_ROWS, StageError, UsageError, not_one_of, to_add
 from neardup.runtime.summary import DOCUMENTS
 from neardup.sets.bit_vectors import DEFAULT_BITS
@@ -57,6 +65,7 @@ def _fields(
     text: str | None,
     fingerprint: str | None,
     ranked: tuple[str, ...],
+    values: Values | None,
 ) -> Fields | None:
     """Return the fields of rows, or None for lines; UsageError if an option needs rows."""
     rows = " or ".join(ROWS)
@@ -65,10 +74,16 @@ def _fields(
         raise UsageError(f"--fingerprint needs --input {rows} without --text, but {other}")
     if kind not in LINES:
         content = text if fingerprint is None else fingerprint
-        return Fields.of(id_, content, fingerprint is not None, ranked)
+        valued = (values.flag, values.field) if values else ()
+        return Fields.of(id_, content, fingerprint is not None, ranked, valued)
     if ranked:
         raise UsageError(
             f"--keep by the field {ranked[0]} needs --input {rows}, but --input is {kind}"
+        )
+    if values and (values.field != DEFAULT_ID or not values.pattern):
+        raise UsageError(
+            f"{values.flag} {values.field} needs --input {rows}: {kind} have no fields; "
+            f"for a part of the id, such as what is before a slash: {values.flag} 'id:^([^/]*)/'"
         )
     if id_ is not None or text is not None:
         flag = "--text" if id_ is None else "--id"
@@ -110,6 +125,7 @@ class InputFormat(NamedTuple):
     fields: Fields | None = None  # of rows
     bits: int = 0  # of fingerprints; 0 for other records
     dialect: Dialect = AS_USUAL  # of files of text
+    values: Values | None = None  # of --within or --across
 
     @classmethod
     def of(
@@ -127,6 +143,7 @@ class InputFormat(NamedTuple):
         encoding: str | None = None,
         quote: str | None = None,
         escape: str | None = None,
+        values: Values | None = None,
     ) -> InputFormat:
         """Make the format from options; without `input_`, the kind is inferred from file names."""
         if input_ in ("files", "documents"):
@@ -140,12 +157,12 @@ class InputFormat(NamedTuple):
         for table in TABLES.keys() & {kind, *kinds}:
             check_pyarrow(table)
         dialect = Dialect.of(delimiter, encoding, {kind} if kind else kinds, quote, escape)
-        fields = _fields(kind, id_, text, fingerprint, ranked)
+        fields = _fields(kind, id_, text, fingerprint, ranked, values)
         if kind == FINGERPRINTS or fingerprint is not None:
             for flag, value in (("--clean", clean), ("--shingle", shingle)):
                 if value is not None:
                     raise UsageError(f"{flag} needs texts, but the records are fingerprints")
-            return cls(kind, None, Cleaning(), False, fields, bits, dialect)
+            return cls(kind, None, Cleaning(), False, fields, bits, dialect, values)
         if kind == "shingles":
             if clean is not None:
                 raise UsageError("--clean needs texts, but --input is shingles")
@@ -154,7 +171,7 @@ class InputFormat(NamedTuple):
                     f"--shingle {shingle} needs texts, but --input is shingles, which allows only "
                     f"--shingle {BAG}"
                 )
-            return cls(kind, None, Cleaning(), bag=shingle == BAG, dialect=dialect)
+            return cls(kind, None, Cleaning(), bag=shingle == BAG, dialect=dialect, values=values)
         flag = "--shingle"
         try:
             shingler = Shingler.parse(DEFAULT_SHINGLE if shingle is None else shingle)
@@ -162,7 +179,7 @@ class InputFormat(NamedTuple):
             cleaning = Cleaning() if clean is None else Cleaning.parse(clean)
         except ValueError as error:
             raise UsageError(f"{flag}: {error}") from None
-        return cls(kind, shingler, cleaning, shingler.bag, fields, dialect=dialect)
+        return cls(kind, shingler, cleaning, shingler.bag, fields, dialect=dialect, values=values)
 
     def kind_of(self, name: str) -> str:
         return self.input or kind_by_name(name) or DEFAULT_INPUT
@@ -229,7 +246,21 @@ class InputFormat(NamedTuple):
                 raise UsageError(f"--weights own needs --input shingles, but --input is {self}")
             records = self._records(needs_id=in_task())
             parse = text_parser(records, self.shingle, self.clean, gather, of_lists)
-        return with_ranks(parse, self.fields) if self.fields and self.fields.ranked else parse
+        if self.fields and self.fields.ranked:
+            parse = with_ranks(parse, self.fields)
+        if self.values:
+            parse = with_values(parse, self.values, self.fields, self.sets_apart)
+        return parse
+
+    @property
+    def sets_apart(self) -> bool:
+        """True if sets with different values of --within have no tokens in common."""
+        return self.values is not None and self.values.equal and not self.bits
+
+    @property
+    def pairs_by_value(self) -> bool:
+        """True if pairs are chosen by values beside the ids: with --across, and of fingerprints."""
+        return self.values is not None and not self.sets_apart
 
     def _records(self, needs_id: bool = False) -> Callable[[Any], Iterator[Record]]:
         if not self.fields:

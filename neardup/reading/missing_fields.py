@@ -96,9 +96,10 @@ def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -
 
 
 def named_fields(fields: Fields) -> dict[str, str]:
-    """Return {field: option} for those that some row must have: of --keep, or of several texts."""
+    """Return {field: option} for those that some row must have: of records, or several texts."""
     texts = fields.texts if len(fields.texts) > 1 else ()
-    return {**dict.fromkeys(fields.ranked, "--keep"), **dict.fromkeys(texts, fields.flag)}
+    others = {field: flag for flag, field in fields.of_records}
+    return {**others, **dict.fromkeys(texts, fields.flag)}
 
 
 def unseen_in(rows: Sequence[Row], fields: Fields, named: Mapping[str, str]) -> dict[str, str]:
@@ -112,12 +113,12 @@ def unseen_in(rows: Sequence[Row], fields: Fields, named: Mapping[str, str]) -> 
         if not any(fields.value(row, field) is not None for row in rows)
     }
     there = (
-        _columns(rows).keys() if any(flag != "--keep" for flag in unseen.values()) else {}.keys()
+        _columns(rows).keys() if any(flag == fields.flag for flag in unseen.values()) else {}.keys()
     )
     return {
         field: flag
         for field, flag in unseen.items()
-        if flag == "--keep" or there.isdisjoint(accumulate(field.split("."), "{}.{}".format))
+        if flag != fields.flag or there.isdisjoint(accumulate(field.split("."), "{}.{}".format))
     }
 
 
@@ -129,12 +130,11 @@ def check_columns(
     If one is missing, `rows` may be called for the first rows, to suggest another column.
     """
     texts = [(fields.flag, field) for field in fields.texts]
-    ranked = [("--keep", field) for field in fields.ranked]
-    for flag, field in [("--id", fields.id)] * fields.needs_id + texts + ranked:
+    for flag, field in [("--id", fields.id)] * fields.needs_id + texts + fields.of_records:
         if field not in columns:
             there = f"name one with {flag}: {_listed(columns)}"
-            seen = [] if flag == "--keep" else [*_rows(rows())][:SEEN_ROWS]
-            remedy = "" if flag == "--keep" else _advice(seen, fields, flag)
+            advises = flag in ("--id", fields.flag)
+            remedy = _advice([*_rows(rows())][:SEEN_ROWS], fields, flag) if advises else ""
             raise StageError(f"{name}: has no column {field!r}; {there}{remedy}")
     for field, count in Counter(columns).items():
         if count > 1 and (field in fields.names or not fields.texts):

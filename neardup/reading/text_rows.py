@@ -316,22 +316,30 @@ class Fields:
     needs_id: bool  # else rows without an id are numbered
     binary: bool = False  # binary values are fingerprints, not texts
     ranked: tuple[str, ...] = ()  # of --keep
+    valued: tuple[str, ...] = ()  # () or --within or --across, and its field
 
     @classmethod
     def of(
-        cls, id_: str | None, text: str | None, binary: bool = False, ranked: tuple[str, ...] = ()
+        cls,
+        id_: str | None,
+        text: str | None,
+        binary: bool = False,
+        ranked: tuple[str, ...] = (),
+        valued: tuple[str, ...] = (),
     ) -> Fields:
         """Return the fields that --id and --text name; UsageError for invalid names."""
         texts = tuple((DEFAULT_TEXT if text is None else text).split(","))
-        fields = cls(DEFAULT_ID if id_ is None else id_, texts, bool(id_), binary, ranked)
+        fields = cls(DEFAULT_ID if id_ is None else id_, texts, bool(id_), binary, ranked, valued)
         flag = fields.flag
         if not all(texts):
             raise UsageError(f"{flag}: {text!r} has an empty name; write NAME, or NAME,NAME…")
-        numbers = [n.isdecimal() for n in (*texts, *[fields.id] * fields.needs_id, *ranked)]
+        more = fields.of_records
+        named = (*texts, *[fields.id] * fields.needs_id, *[name for _, name in more])
+        numbers = [name.isdecimal() for name in named]
         if any(numbers) and not all(numbers):
-            flags = f"--id, {flag} and --keep must all" if ranked else f"--id and {flag} must both"
-            both = "all" if ranked else "both"
-            raise UsageError(f"{flags} be column numbers, or {both} be names")
+            both = "all" if more else "both"
+            flags = f"--id, {flag} and {more[0][0]}" if more else f"--id and {flag}"
+            raise UsageError(f"{flags} must {both} be column numbers, or {both} be names")
         columns = filter(str.isdecimal, fields.names)
         if not all(len(name) <= MOST_DIGITS and int(name) for name in columns):
             raise UsageError(
@@ -347,7 +355,13 @@ class Fields:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (*filter(None, [self.id]), *self.texts, *self.ranked)
+        return (*filter(None, [self.id]), *self.texts, *self.ranked, *self.valued[1:])
+
+    @property
+    def of_records(self) -> list[tuple[str, str]]:
+        """The fields that are not compared, each with its option, as (--keep, field)."""
+        kept = [("--keep", field) for field in self.ranked]
+        return [*kept, (self.valued[0], self.valued[1])] if self.valued else kept
 
     @property
     def numbered(self) -> bool:

@@ -31,6 +31,7 @@ FEW = 10  # no warning about so few records of one id
 SINGLE = "texts of a single shingle"
 HALVED = "texts with half a surrogate pair, read as U+FFFD"
 FEW_SINGLE = 10  # a warning is printed if one in ten records is such a text
+WITHOUT_VALUE = "records without a value of --within or --across, compared with none"
 OLD_RECORDS = "… old ones"
 RENAMED: dict[str, str] = {}  # words for counts, set by a command that makes a run; "" hides one
 REMOVED = "records removed"
@@ -46,6 +47,7 @@ ORDER = (
     OLD_RECORDS,
     "bad lines",
     "records without shingles",
+    WITHOUT_VALUE,
     HALVED,
     "keys",
     "records without a key",
@@ -87,6 +89,7 @@ TROUBLE = (
         "bad lines",
         LEFT_OUT,
         "records without shingles",
+        WITHOUT_VALUE,
         HALVED,
         "records without a key",
         REPEATED,

@@ -308,14 +308,17 @@ class Batch:
     # uint64 (n, R), or (0, 0): values of R fields, for `lines.tagged_ids`.
     ranks: np.ndarray = field(default_factory=partial(np.empty, (0, 0), np.uint64))
     halved: int = 0  # texts with half a surrogate pair
+    without_value: int = 0  # records left out, without a value of --within or --across
 
     @classmethod
     def end_to_end(cls, parts: Iterable[Batch]) -> Batch:
-        """Concatenate batches into one, without ranks."""
+        """Concatenate batches into one."""
         held = list(parts)
         ids = [id_ for part in held for id_ in part.ids]
         places = np.concatenate([np.empty(0, np.uint64), *(part.places for part in held)])
-        return cls(ids, Ragged.end_to_end([part.sets for part in held]), places=places)
+        ranks = [part.ranks for part in held if len(part.ranks)] or [np.empty((0, 0), np.uint64)]
+        sets = Ragged.end_to_end([part.sets for part in held])
+        return cls(ids, sets, places=places, ranks=np.concatenate(ranks))
 
     def take(self, index: np.ndarray) -> Batch:
         """Return the records at `index` (int64 array), in that order."""

@@ -36,7 +36,16 @@ from neardup.reading.table_files import TABLES
 from neardup.reading.text_rows import with_row_ids
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, WireError, printable, shown, system_sort
-from neardup.runtime.summary import HALVED, MAX_BAD, OLD_BAD, OLD_RECORDS, SEEMS, SHUFFLED, SINGLE
+from neardup.runtime.summary import (
+    HALVED,
+    MAX_BAD,
+    OLD_BAD,
+    OLD_RECORDS,
+    SEEMS,
+    SHUFFLED,
+    SINGLE,
+    WITHOUT_VALUE,
+)
 from neardup.sets.ragged import Batch, Ragged, chunks
 from neardup.verification import MARKED, OUTPUTS, RECORDS
 from neardup.verification.bucket_batch import BucketBatch
@@ -119,7 +128,7 @@ def parsed(
             left_out(array("Q", [block.first]).tobytes())
             continue
         batch, bad_lines = settings.parse(block.data)
-        good = len(batch.ids) + len(batch.without_shingles)
+        good = len(batch.ids) + len(batch.without_shingles) + batch.without_value
         check_start(block, good, bad_lines, settings, counters)
         numbers = [bad.number for bad in bad_lines] + [*batch.without_shingles]
         left_out(array("Q", [block.first + number for number in numbers]).tobytes())
@@ -131,6 +140,8 @@ def parsed(
             counters.add(SINGLE, single)
         if batch.halved:
             counters.add(HALVED, batch.halved)
+        if batch.without_value:
+            counters.add(WITHOUT_VALUE, batch.without_value)
         if block.first < NEW:
             counters.add(OLD_RECORDS, good)
         if batch.without_shingles:

@@ -156,6 +156,7 @@ def check_rounds(counts: Mapping[str, int]) -> None:
 
 def _options(settings: Settings) -> bytes:
     more = {"--against": str(settings.against), "fields": str(settings.form.fields)}
+    more["values"] = str(settings.form.values)
     return fingerprint({**settings.keys_of, **more, "version": settings.probe()})
 
 

@@ -68,6 +68,19 @@ OUTPUTS = {
 }
 MARKED = "marked"
 OF_FILES = [name for name in OUTPUTS if name != MARKED]  # where records are files, without columns
+
+
+def by_value(output: Output, equal: bool, against: bool) -> "JoinParts | None":
+    """Return the parts of a join that chooses pairs by values, or None if there are none."""
+    pairs = record_pairs.EqualValues if equal else record_pairs.DifferentValues
+    if output.decides:
+        return JoinParts(PairJoin, pairs, record_pairs.SeparateEdges)
+    if not output.directed:
+        return None
+    lines = record_pairs.ValuedCollectionLines if against else record_pairs.ValuedLines
+    return JoinParts(PairJoin, pairs, lines)
+
+
 # --output pairs if pairs are verified by samples (--verify sketch).
 ESTIMATED = Output(
     "every pair that may reach the threshold, with an interval",

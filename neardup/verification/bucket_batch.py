@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from neardup.lines.keyed_lines import decode_sets, encode_sets, parse_keyed_lines, parse_keys
-from neardup.lines.tagged_ids import is_old
+from neardup.lines.tagged_ids import is_old, values_of
 from neardup.runtime.program import WireError
 from neardup.sets.ragged import Ragged, chunks, first_of_run, spans, starts_of_runs
 from neardup.similarity.measures import Measure
@@ -172,6 +172,15 @@ class BucketBatch:
     @cached_property
     def old_records(self) -> np.ndarray:
         return np.array([sum(map(is_old, ids)) for ids in self.ids], dtype=np.int64)
+
+    @cached_property
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        """The hash of the value of each set's first record (uint64), and whether others differ."""
+        first = values_of([ids[0] for ids in self.ids])
+        several = np.zeros(len(self), dtype=bool)
+        for i in np.flatnonzero(self.records > 1).tolist():
+            several[i] = len(set(values_of(self.ids[i]).tolist())) > 1
+        return first, several
 
     def beside(self, later: BucketBatch) -> BucketBatch:
         """Concatenate two pieces of one bucket into one batch."""

@@ -18,11 +18,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain, combinations, product
 from math import comb
+from typing import ClassVar
 
 import numpy as np
 
 from neardup.lines import answer_lines
-from neardup.lines.tagged_ids import COLLECTION, is_old
+from neardup.lines.tagged_ids import COLLECTION, VALUED, is_old, values_of, without_value
 from neardup.runtime.counters import Counters
 from neardup.runtime.summary import CANDIDATES, COMPARISONS, KEPT_OUT, PAIRS, USED
 from neardup.similarity.measures import Measure, Verified, eighteen_decimals, six_decimals
@@ -154,6 +155,55 @@ class FirstPair(EveryPair):
         return [(a[0], b) for a, some in both if is_old(a[0]) for b in some if not is_old(b)]
 
 
+class DifferentValues(EveryPair):
+    """The part of a join that pairs records with different values (--across).
+
+    Two records with one set may have different pairs, so that none stands for all of them.
+    """
+
+    equal: ClassVar[bool] = False
+
+    def wanted(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> Columns:
+        left, right = super().wanted(batch, left, right)
+        value, several = batch.values
+        chosen = several[left] | several[right] | ((value[left] == value[right]) == self.equal)
+        return left[chosen], right[chosen]
+
+    def candidates(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> int:
+        many = batch.records[left] * batch.records[right] > 1
+        pairs = zip(left[many].tolist(), right[many].tolist())
+        some = sum(len(self._chosen(product(batch.ids[i], batch.ids[j]))) for i, j in pairs)
+        return int(np.count_nonzero(~many)) + some
+
+    def copies(self, ids: list[bytes]) -> Ids:
+        pairs = self._chosen(combinations(ids, 2))
+        self.counters.add(CANDIDATES, len(pairs))
+        return self._of_two_ids(pairs)
+
+    def matches(self, ids: list[bytes], others: list[bytes]) -> Ids:
+        return self._of_two_ids(self._chosen(product(ids, others)))
+
+    def _chosen(self, pairs: Ids) -> list[tuple[bytes, bytes]]:
+        found = [pair for pair in pairs if self._are_pair(*pair)]
+        a, b = (values_of(list(ids)) for ids in zip(*found)) if found else ((), ())
+        same = np.equal(a, b) == self.equal
+        return [found[i] for i in np.flatnonzero(same).tolist()]
+
+    def _of_two_ids(self, pairs: Ids) -> Ids:
+        """Return the pairs of two ids; count the others, whose records have one id."""
+        for a, b in pairs:
+            if without_value(a) == without_value(b):
+                self.counters.repeated_id(VALUED.id_of(a))
+            else:
+                yield a, b
+
+
+class EqualValues(DifferentValues):
+    """The part of a join that pairs records with equal values (--within, for fingerprints)."""
+
+    equal = True
+
+
 @dataclass
 class PairLines:
     """The part of a join that formats pair lines, with the similarity in six decimals."""
@@ -196,14 +246,26 @@ class IntervalLines(PairLines):
         return self.similarities(self.measure.verified(batch.sets, row, row))[0]
 
 
+class ValuedLines(PairLines):
+    """Pair lines of records with values in their tagged ids."""
+
+    def format(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
+        return super().format(VALUED.id_of(a), VALUED.id_of(b), similarity)
+
+    def id_of(self, id_: bytes) -> bytes:
+        return VALUED.id_of(id_)
+
+
 class CollectionLines(PairLines):
     """Pair lines of two collections (--against)."""
+
+    tag = COLLECTION
 
     def format(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
         # Of two new records the smaller id is first, or with a direction the contained record.
         swapped = is_old(a) or (not is_old(b) and b < a and not self.measure.directed)
         first, second = (b, a) if swapped else (a, b)
-        fields = [*map(COLLECTION.id_of, (first, second)), similarity]
+        fields = [*map(self.tag.id_of, (first, second)), similarity]
         fields.append(b"old" if is_old(second) else b"new")
         if self.measure.directed:
             contains = swapped != self.measure.larger_first
@@ -211,7 +273,13 @@ class CollectionLines(PairLines):
         return b"\t".join(fields) + b"\n"
 
     def id_of(self, id_: bytes) -> bytes:
-        return COLLECTION.id_of(id_)
+        return self.tag.id_of(id_)
+
+
+class ValuedCollectionLines(CollectionLines):
+    """Pair lines of two collections, of records with values in their tagged ids."""
+
+    tag = VALUED
 
 
 class EdgeLines(PairLines):
@@ -231,3 +299,9 @@ class EdgeLines(PairLines):
             return edge
         self._present.add(earlier)
         return edge + answer_lines.format_presence(earlier)
+
+
+class SeparateEdges(EdgeLines):
+    """Edge lines of records of which none stands for others with the same set."""
+
+    equal = b"1." + 18 * b"0"

@@ -274,6 +274,11 @@ def take_options(options: table.Options) -> tuple[table.Options, list[str]]:
     lines = []
     indexes = list(filter(is_index, options.against))
     if indexes:
+        for flag in filter(options.value, ("--within", "--across")):
+            raise UsageError(
+                f"{flag}: the index {indexes[0]} has no fields; name the file of the old records, "
+                f"which has them: --against FILE {flag} {options.value(flag)}"
+            )
         index_manifest.check_alike(list(map(Path, indexes)))
     for name in indexes:
         files = [old for old in options.against if old not in indexes] + [*options.files]

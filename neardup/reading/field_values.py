@@ -1,0 +1,144 @@
+"""The values by which --within and --across limit pairs: fields, or parts of fields or ids.
+
+    site              the value of a field; compared as text, so that 1 and "1" are equal
+    id:^([^/]*)/      what the first group of a regular expression matches in a field, or in the id
+
+Two sets of tokens are *apart* if their tokens were shifted by hashes of different values: they have
+no token in common, so that no scheme, join or engine has to know about --within.  Similarities of
+sets with one value do not change.  --across, and fingerprints, whose bits cannot be shifted, need
+the hash beside the id: it is the last column of `Batch.ranks`, and then in the tagged id.
+
+A record without a value (null, an empty text, or no match) is compared with none.  Two values have
+the same hash once in 2^64.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from neardup.reading.input_check import BadLine, Parser
+from neardup.reading.text_rows import Fields, lines_in, row_of
+from neardup.runtime.program import UsageError
+from neardup.sets.ragged import Batch, Ragged, spans
+
+WITHIN, ACROSS = "--within", "--across"
+
+
+class Values(NamedTuple):
+    """The value of --within or --across.
+
+    >>> Values.of("--across", "id:^([^/]*)/").text("gold/7"), Values.of("--within", "site").text(7)
+    ('gold', '7')
+    """
+
+    flag: str
+    field: str
+    pattern: re.Pattern[str] | None = None
+
+    @classmethod
+    def of(cls, flag: str, text: str) -> Values:
+        """Parse FIELD or FIELD:REGEX, where REGEX has a group; UsageError if it is invalid."""
+        field, colon, pattern = text.partition(":")
+        if not (colon and "(" in pattern):
+            field, pattern = text, ""
+        if not field:
+            raise UsageError(f"{flag}: {text!r} names no field; write FIELD, or FIELD:REGEX")
+        try:
+            found = re.compile(pattern)
+        except re.error as error:
+            raise UsageError(f"{flag}: {pattern!r} is not a regular expression: {error}") from None
+        if pattern and not found.groups:
+            raise UsageError(f"{flag}: {pattern!r} has no group; put what to compare in ( )")
+        return cls(flag, field, found if pattern else None)
+
+    @property
+    def equal(self) -> bool:
+        """True for pairs of records with equal values, False for pairs with different ones."""
+        return self.flag == WITHIN
+
+    def text(self, value: Any) -> str | None:
+        """Return a field's value as the text that is compared; None if there is none."""
+        if value is None or value == "" or value != value:  # NaN
+            return None
+        text = value if isinstance(value, str) else _as_json(value)
+        if self.pattern is None:
+            return text
+        found = self.pattern.search(text)
+        return found[1] if found else None
+
+    def of_ids(self, ids: list[bytes]) -> list[str | None]:
+        return [self.text(id_.decode("utf-8", "surrogateescape")) for id_ in ids]
+
+    def of_rows(self, block: Any, batch: Batch, fields: Fields) -> list[str | None]:
+        """Return the values of the records of a batch, from the rows that it was made of."""
+        of_place = {place: i for i, place in enumerate(batch.places.tolist())}
+        texts: list[str | None] = [None] * len(batch.ids)
+        for number, line in lines_in(block):
+            if number in of_place:
+                texts[of_place[number]] = self.text(fields.value(row_of(line), self.field))
+        return texts
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+
+
+@lru_cache(1 << 16)
+def hash_of(text: str) -> int:
+    """Return a hash of 64 bits."""
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big")
+
+
+def with_values(parse: Parser, values: Values, fields: Fields | None, shifts: bool) -> Parser:
+    """Return a parser that leaves out records without a value, and marks the others by theirs.
+
+    shifts: sets with different values are put apart; else `Batch.ranks` has one more column.
+    """
+
+    def parse_valued(block: Any) -> tuple[Batch, list[BadLine]]:
+        batch, bad = parse(block)
+        texts = values.of_rows(block, batch, fields) if fields else values.of_ids(batch.ids)
+        some = np.array([i for i, text in enumerate(texts) if text is not None], np.int64)
+        hashes = np.array([hash_of(text) for text in texts if text is not None], np.uint64)
+        found = batch.take(some) if len(some) < len(texts) else batch
+        if shifts:
+            found = replace(found, sets=apart(found.sets, hashes))
+        else:
+            ranks = found.ranks.reshape(len(some), -1)
+            found = replace(found, ranks=np.column_stack((ranks, hashes)))
+        return replace(
+            found,
+            without_shingles=batch.without_shingles,
+            halved=batch.halved,
+            without_value=len(texts) - len(some),
+        ), bad
+
+    return parse_valued
+
+
+def apart(sets: Ragged, hashes: np.ndarray) -> Ragged:
+    """Return the sets with hashes[i] (uint64) added to each token of row i, modulo 2^64.
+
+    A row stays in order, but for the tokens that pass 2^64 and so come first.
+
+    >>> moved = apart(Ragged.from_rows([[1, 2, 9]]), np.array([2**64 - 5], np.uint64))
+    >>> moved.values.tolist()
+    [4, 18446744073709551612, 18446744073709551613]
+    """
+    sizes, starts = sets.sizes, sets.offsets[:-1]
+    added = np.repeat(hashes, sizes)
+    values = sets.values + added
+    ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(values < added)))
+    first = sizes - np.diff(ends[sets.offsets])  # the first token of each row that passes 2^64
+    place = spans(np.zeros(len(sizes), np.int64), sizes) + np.repeat(first, sizes)
+    place = place % np.repeat(np.maximum(sizes, 1), sizes) + np.repeat(starts, sizes)
+    weights = None if sets.weights is None else sets.weights[place]
+    return Ragged(values[place], sets.offsets, weights)
