@@ -31,6 +31,7 @@ from neardup.lines.answer_tables import ALL_PAIRS, parsed_lines
 from neardup.options.command_parser import VERBOSITY, flags
 from neardup.options.table import Options, integer
 from neardup.reading.input_files import Unchanged
+from neardup.reading.input_format import InputFormat
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import as_called, whole
 from neardup.runtime.summary import QUIET
@@ -103,7 +104,7 @@ def main() -> None:
     kind = exact_answers.asked_kind(options)
     sample = IdSample(args.sample, integer("--seed", args.seed, 0, 2**64 - 1))
     exact_answers.check_files([*args.files, args.pairs])
-    exact_answers.check_all_pairs(args.pairs)
+    exact_answers.check_all_pairs(args.pairs, options)
     exact_answers.check_regular(args.files)
     counters = Counters("audit", progress="records", verbosity=args.verbosity)
     counter = TokenCounter()
@@ -117,7 +118,8 @@ def main() -> None:
         measure = weighted_measure(settings.request.measure, settings.threshold, weights)
     drawn = sample.records()
     again = parsed(settings.blocks(args.files), settings, Counters("audit", verbosity=QUIET))
-    true, ids = _true_pairs(again, drawn, measure, settings.not_pairs), set(drawn.ids)
+    how = measure, settings.not_pairs, settings.form
+    true, ids = _true_pairs(again, drawn, *how), set(drawn.ids)
     written = parsed_lines([args.pairs], exact_pair, ALL_PAIRS)
     printed = {(a, b): similarity for a, b, similarity in written if a in ids or b in ids}
     unchanged.check()
@@ -141,16 +143,21 @@ def _command_line() -> argparse.Namespace:
 
 
 def _true_pairs(
-    batches: Iterable[Batch], drawn: Batch, measure: Measure, out: NotPairs | None
+    batches: Iterable[Batch],
+    drawn: Batch,
+    measure: Measure,
+    out: NotPairs | None,
+    form: InputFormat,
 ) -> Pairs:
     true: Pairs = {}
     find, unused = _candidates(drawn.sets, measure), Counters("")
     for batch in batches:
         for asking, holder in find(batch.sets):
             if len(asking):
-                both = Batch(batch.ids + drawn.ids, batch.sets.beside(drawn.sets))
+                both = Batch.end_to_end([batch, drawn])
                 holders = len(batch.ids) + holder
-                for line in pair_lines(both, measure, asking, holders, unused, out):
+                how = measure, asking, holders, unused, out, form
+                for line in pair_lines(both, *how):
                     a, b, similarity = exact_pair(line)
                     true[a, b] = max(similarity, true.get((a, b), b""))
     return true

@@ -12,8 +12,10 @@ import numpy as np
 from neardup.lines.answer_lines import format_pair
 from neardup.options import table
 from neardup.options.command_parser import CommandParser, Flag, flags, read
-from neardup.options.settings import Settings, of_fingerprints
+from neardup.options.settings import IDF_WITHIN, Settings, of_fingerprints
 from neardup.reading.blocks import check_inputs
+from neardup.reading.field_values import ACROSS, WITHIN
+from neardup.reading.input_format import InputFormat
 from neardup.runtime.counters import Counters
 from neardup.runtime.manifest import RunFile, run_file_name
 from neardup.runtime.program import StageError, UsageError, not_one_of
@@ -30,7 +32,7 @@ MILLION = 10**6
 WEIGHTED = ("jaccard", "dice", "cosine")
 PRINTS = ("--fingerprint", "--bits", "--distance")
 SHARED = ("--threshold", *table.READING, "--clean", "--shingle", *PRINTS)
-EXACT = (*SHARED, "--not-pairs", "--max-line", "--max-bad", "--strict")
+EXACT = (*SHARED, WITHIN, ACROSS, "--not-pairs", "--max-line", "--max-bad", "--strict")
 
 
 def exact_parser(
@@ -88,6 +90,8 @@ def asked_kind(options: table.Options) -> Weighing | None:
     if weights == ONE:
         return None
     kind = KINDS[read(WEIGHTS.flag, WEIGHTS.read, weights)]
+    if kind.by_idf and options.within is not None:
+        raise UsageError(IDF_WITHIN)
     if options.measure not in (None, *WEIGHTED):
         raise UsageError(
             f"{WEIGHTS.flag} {weights} requires --measure {' or '.join(WEIGHTED)}, but "
@@ -137,11 +141,20 @@ def options_of(run: RunFile, name: str | os.PathLike[str]) -> table.Options:
         ) from None
 
 
-def check_all_pairs(name: str) -> None:
-    """Raise UsageError if the run file beside an answer shows that it lacks pairs."""
+def check_all_pairs(name: str, asked: table.Options | None = None) -> None:
+    """Raise UsageError if the run file beside an answer shows that it lacks pairs.
+
+    asked: options, whose --within and --across must be those of the run.
+    """
     if name == "-" or not os.path.isfile(run_file_name(name)):
         return
-    kind = options_of(RunFile.of(name), name).output
+    run = options_of(RunFile.of(name), name)
+    for flag in (WITHIN, ACROSS):
+        given = run.value(flag)
+        if asked and given != asked.value(flag):
+            advice = f"had {flag} {given}; give it, too" if given else f"had none; leave {flag} out"
+            raise UsageError(f"{name}: the run {advice}")
+    kind = run.output
     if kind != "pairs":
         raise UsageError(f"{name}: has {kind}, not all pairs; run again with --output pairs")
 
@@ -163,9 +176,11 @@ def pair_lines(
     right: np.ndarray,
     counters: Counters,
     not_pairs: NotPairs | None = None,
+    form: InputFormat | None = None,
 ) -> Iterator[bytes]:
     r"""Yield pair lines for the pairs `left[p], right[p]` (int64) that reach the threshold.
 
+    form: whose --within or --across, if any, chooses the pairs by the last column of ranks.
     An id is never paired with itself; an id of several records may form a pair several times.
 
     >>> from neardup.sets.ragged import Ragged
@@ -175,6 +190,10 @@ def pair_lines(
     >>> list(pair_lines(records, Jaccard(NINE_TENTHS), left, right, Counters("")))
     [b'a\tb\t1.000000\n']
     """
+    if form and form.values and form.pairs_by_value and len(left):
+        value = records.ranks[:, -1]
+        some = (value[left] == value[right]) == form.values.equal
+        left, right = left[some], right[some]
     found = measure.verified(records.sets, left, right)
     similarities = six_decimals(found.part, found.whole)
     for i, j, similarity in zip(found.left.tolist(), found.right.tolist(), similarities):

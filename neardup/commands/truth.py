@@ -53,11 +53,8 @@ def main() -> None:
         records = replace(records, sets=sets)
         measure = weighted_measure(name, settings.threshold, TokenWeights())
     joined = join(records.sets)
-    out = settings.not_pairs
-    found = exact_answers.pair_lines(
-        records, measure, joined.left, joined.right, counters, not_pairs=out
-    )
-    lines = sorted(found)
+    how = measure, joined.left, joined.right, counters, settings.not_pairs, settings.form
+    lines = sorted(exact_answers.pair_lines(records, *how))
     counters.add("pairs", len(lines))
     write_all(dedup_pairs(lines, counters))
     counters.report()

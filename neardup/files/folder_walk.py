@@ -26,7 +26,7 @@ from hashlib import blake2b
 from typing import Callable, NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from neardup.runtime.program import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError, not_one_of
 
 HIDDEN, LINKS, SPECIAL = "hidden", "symbolic links", "not regular files"
 HARD_LINKS, NAMED_TWICE = "hard links of other files", "named twice"
@@ -242,6 +242,32 @@ def path_id(path: bytes) -> str:
     plain = ESCAPED.sub(lambda found: b"%%%02X" % found[0][0], path)
     text = plain.decode("utf-8", "surrogateescape")
     return re.sub("[\udc80-\udcff]", lambda found: f"%{ord(found[0]) - 0xDC00:02X}", text)
+
+
+PARTS = {"folder": "^(.*/|)", "ext": r"(\.[^./]*|)$"}  # of a path's id
+PART_HELP = (
+    "folder (the one that it is in), root (the FOLDER that was named), ext (extension), or "
+    "path:REGEX, what the group of a regular expression matches in its path"
+)
+
+
+def part_of_path(flag: str, text: str | None, roots: Sequence[str]) -> str | None:
+    """Return --within or --across of files as that of their ids; UsageError if it is invalid.
+
+    >>> part_of_path("--within", "root", ["docs/", "docs/old"]), part_of_path("", "path:^(.)", [])
+    ('id:^(docs/old|docs)(?:[/!]|$)', 'id:^(.)')
+    """
+    kind, colon, pattern = (text or "").partition(":")
+    if text is None:
+        return None
+    if kind == "root" and not colon:
+        names = {re.escape(path_id(os.fsencode(root.rstrip("/")))) for root in roots}
+        return f"id:^({'|'.join(sorted(names, key=len, reverse=True))})(?:[/!]|$)"
+    if kind != "path" and text not in PARTS:
+        raise UsageError(f"{flag}: {not_one_of(text, [*PARTS, 'root', 'path:REGEX'])}")
+    if kind == "path" and "(" not in pattern:
+        raise UsageError(f"{flag}: {text!r} has no group; put what to compare in ( )")
+    return f"id:{PARTS.get(text, pattern)}"
 
 
 def path_of(id_: str) -> bytes:

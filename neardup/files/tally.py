@@ -28,6 +28,7 @@ MAX_NAME = 200  # bytes of a name that are shown
 HOUR = 3600
 TEXT_ALONE = "documents by text alone, not attachments or pictures"
 FLAT = "without detail"
+NO_PART = "without the part of the path"
 ANIMATED = "animated, never like a still"
 
 

@@ -177,7 +177,9 @@ ELSEWHERE: Mapping[str, Mapping[str, str]] = {
     },
     "curve": {"--svg": "leave it out: neardup curve prints the curve as a table"},
     "videos": {
-        "--format": "the name of -o is the format: -o pairs.jsonl, pairs.csv or pairs.parquet"
+        "--within": "run it for each folder: python3 -m neardup videos FOLDER",
+        "--across": "all pairs are listed; leave those of one folder out of -o pairs.jsonl",
+        "--format": "the name of -o is the format: -o pairs.jsonl, pairs.csv or pairs.parquet",
     },
     "tune": dict.fromkeys(("--fingerprint", "--bits", "--distance"), FOR_SETS),
     "folders": {

@@ -39,6 +39,11 @@ from neardup.verification import ESTIMATED, OUTPUTS, RECORDS, Output, by_value
 from neardup.verification.not_pairs import NotPairs
 from neardup.verification.pair_join import PairJoin
 
+IDF_WITHIN = (
+    "--within cannot be used with weights by idf, which need the tokens of all records; use "
+    "--weights tf, or none"
+)
+
 
 class Settings(NamedTuple):
     """The scheme, measure, input format and output that follow from the options."""
@@ -115,10 +120,7 @@ class Settings(NamedTuple):
             )
         weights = scheme.weights
         if form.sets_apart and weights and weights.idf:
-            raise UsageError(
-                "--within cannot be used with weights by idf, which need the tokens of all "
-                "records; use --weights tf, or none"
-            )
+            raise UsageError(IDF_WITHIN)
         max_line = table.DEFAULT_MAX_LINE
         if options.max_line is not None:
             max_line = table.integer("--max-line", options.max_line, 1, table.MAX_LINE_MIB)
@@ -213,11 +215,11 @@ def form_of(options: Options) -> InputFormat:
     ranked = tag_of_records(options.keep).fields if options.keep is not None else ()
     files = [*old, *options.files]
     written = options.delimiter, options.encoding, options.quote, options.escape
-    values = _values(options)
+    values = values_of(options)
     return InputFormat.of(*how, files, options.fingerprint, number, ranked, *written, values)
 
 
-def _values(options: Options) -> Values | None:
+def values_of(options: Options) -> Values | None:
     """Return the field of --within or --across; UsageError if both are given."""
     if options.within is not None and options.across is not None:
         raise UsageError("--within and --across limit the same pairs; leave one of them out")

@@ -25,8 +25,8 @@ from neardup.engines.local.answer_file import (
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.files.cache import PICTURES, ResultCache, opened_cache
 from neardup.files.decoders import Outcome, results
-from neardup.files.folder_walk import FoundFile, Walk, path_id
-from neardup.files.tally import FLAT, Rules, Tally
+from neardup.files.folder_walk import PART_HELP, FoundFile, Walk, part_of_path, path_id
+from neardup.files.tally import FLAT, NO_PART, Rules, Tally
 from neardup.lines.answer_tables import DOUBTED, answer_table
 from neardup.media.pictures import keep_rules, originals, pictures
 from neardup.media.pictures.keep_rules import in_order
@@ -53,7 +53,10 @@ from neardup.media.pictures.picture_hashes import (
 from neardup.media.pictures.picture_leaks import ALLOW, LeakLines, Searched, unread_in
 from neardup.media.pictures.picture_leaks import TABLE as LEAK_TABLE
 from neardup.options.command_parser import SHARED, CommandParser, flags
+from neardup.options.settings import values_of
+from neardup.options.table import Options
 from neardup.reading.compressed import kind_by_name
+from neardup.reading.field_values import ACROSS, WITHIN
 from neardup.reading.fingerprint_lines import HEADER
 from neardup.reading.row_files import FORMATS, LineTable, fields_table
 from neardup.runtime.program import (
@@ -103,6 +106,8 @@ OWN = flags(
                         -h: old pictures: a folder, or a file written by --output {LINES};
                         may be repeated
     --between           with --against: find only pairs of a new and an old picture
+    --within PART       find only pairs of pictures with the same part of the path: {PART_HELP}
+    --across PART       find only pairs of pictures with different parts, as with --within
     --cache FILE        fingerprints of earlier runs (default: ~/.cache/neardup/images.sqlite)
     """,
     quality=whole(0, 100),
@@ -158,6 +163,11 @@ def main() -> None:
             every = [*kept, *old_kept]
             facts = [facts_of_file(*pair) for pair in every]
             ids = [path_id(file.path) for file, _ in every]
+            if args.values:
+                parts = args.values.of_ids([id_.encode() for id_ in ids])
+                for (file, _), part in zip(every, parts):
+                    if part is None:
+                        tally.leave_out(NO_PART, file.path)
             lines = folder / "fingerprints"
 
             def write() -> None:
@@ -270,6 +280,7 @@ def find(
     removed = lines.with_name("removed") if args.removed else None
     given.update(removed=removed, report=args.report)
     words = ["--input=fingerprints", "--exact", *(f"--against={name}" for name in old)]
+    given.update(within=args.within, across=args.across)
     words += [f"--{flag}={value}" for flag, value in given.items() if value is not None]
     words += ["--between"] * (args.between or args.output == LEAKS)
     words += ["-v"] if args.verbosity >= VERBOSE else ["-q"]
@@ -386,6 +397,15 @@ def _command_line() -> argparse.Namespace:
         raise UsageError(f"--against needs --output {able}, but --output is {args.output}")
     if args.between and not args.against:
         raise UsageError("--between leaves out pairs of new pictures, and needs --against")
+    parts = args.within, args.across
+    args.within, args.across = map(part_of_path, (WITHIN, ACROSS), parts, [args.folders] * 2)
+    args.values = values_of(Options(within=args.within, across=args.across))
+    if args.against and "root" in parts:
+        raise UsageError("--against: old pictures have no root; name folder, or path:REGEX")
+    if args.values and args.output in (LINES, LEAKS, "links"):
+        raise UsageError(
+            f"{args.values.flag} cannot be used with --output {args.output}; use --output pairs"
+        )
     for name in args.against:
         check_file_name("--against", name)
         if not os.path.exists(name):

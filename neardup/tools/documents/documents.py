@@ -28,8 +28,16 @@ from neardup.engines.local.answer_file import (
 )
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.files.decoders import Failure
-from neardup.files.folder_walk import FoundFile, Patterns, Walk, path_id, path_of
-from neardup.files.tally import TEXT_ALONE, Rules, Tally
+from neardup.files.folder_walk import (
+    PART_HELP,
+    FoundFile,
+    Patterns,
+    Walk,
+    part_of_path,
+    path_id,
+    path_of,
+)
+from neardup.files.tally import NO_PART, TEXT_ALONE, Rules, Tally
 from neardup.options import table
 from neardup.options.command_parser import SHARED, flags, plain_names
 from neardup.options.settings import Settings, settings_before_counts
@@ -85,6 +93,8 @@ TEXTS = {
     "--max-bad": "the maximum share of documents that cannot be read, 0 to 1, such as 0.25 or 1/4; "
     f"with more, the exit code is 1; 0 means --strict (default: {in_words(MAX_BAD)})",
     "--strict": "stop at the first document that cannot be read",
+    "--within": f"find only pairs of documents with the same part of the path: {PART_HELP}",
+    "--across": "find only pairs of documents with different parts, as with --within",
 }
 NUL_HELP = (
     "with --output kept or removed: the answer is unescaped paths of files, each followed by a NUL "
@@ -121,12 +131,20 @@ def main() -> None:
         options = replace(options, encoding=None)
         if guess and not find_spec("charset_normalizer"):
             raise UsageError(f"--encoding {DETECT} needs a package: pip install charset-normalizer")
+    parts = options.within, options.across
+    within, across = map(part_of_path, ("--within", "--across"), parts, [args.files] * 2)
+    if options.against and "root" in parts:
+        raise UsageError("--against: old documents have no root; name folder, or path:REGEX")
+    options = replace(options, within=within, across=across)
     checked = replace(options, input="jsonl", output="pairs" if args.lines else args.output)
     settings = settings_before_counts(checked)
     check_keep(settings)
     check_outputs(args, args.output)
     if args.lines and args.report:
         raise UsageError(f"--report cannot be used with --output {LINES}; leave --report out")
+    if args.lines and settings.form.values:
+        flag = settings.form.values.flag
+        raise UsageError(f"{flag} cannot be used with --output {LINES}; leave {flag} out")
     if not args.lines:
         asked = run.command_line(NAME, PROGRAM, [*_words(args, options), "-"])
         run.check_outputs(asked, checked, settings.form)
@@ -255,7 +273,10 @@ def json_lines(
                     if unread is not None and outcome.unread:
                         unread[path_id(outcome.path)] = outcome.unread
                         tally.leave_out(TEXT_ALONE, outcome.path)
-                    if unread is not None and (too_short := shortness(outcome.text, settings)):
+                    values, id_ = settings.form.values, path_id(outcome.path).encode()
+                    if unread is not None and values and values.of_ids([id_]) == [None]:
+                        tally.leave_out(NO_PART, outcome.path)
+                    elif unread is not None and (too_short := shortness(outcome.text, settings)):
                         tally.leave_out(too_short, outcome.path)
                     yield line
                     continue

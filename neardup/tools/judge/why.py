@@ -129,6 +129,11 @@ def _command_line() -> argparse.Namespace:
         check_file_name("--run", args.run)
         run = RunFile.of(args.run)
         options = options_of(run, args.run)
+        for flag in filter(options.value, ("--within", "--across")):
+            raise UsageError(
+                f"--run {args.run}: that run had {flag} {options.value(flag)}, which leaves out "
+                "similar pairs; to see whether two records are similar, name FILE A B without --run"
+            )
         given = [word for word in options.arguments() if word.partition("=")[0] in names]
         refuse_others(Options.of(args), given, f"--run {args.run}", FREE)
         args = parser.parse_intermixed_args([*given, *sys.argv[1:]])
