@@ -157,6 +157,7 @@ def clusters(edges: EdgeFile, counters: Counters) -> Iterator[tuple[bytes, bytes
         first[component[new]] = heads.positions[new]
         names = map(edges.record_at, first[component].tolist())
         yield from zip(names, heads.records)
+    _count_shared_names(edges, first, counters)
     sizes = components.sizes()
     counters.add(summary.IN_CLUSTERS, edges.count)
     counters.add(summary.CLUSTERS, int(np.count_nonzero(sizes)))
@@ -174,7 +175,7 @@ class Copies:
         np.add.at(self._counts, self._edges.numbers([reason.kept for reason in reasons]), 1)
         self._counts[self._edges.numbers(records)] = 0
 
-    def marks(self, collections: bool) -> Iterator[tuple[bytes, bytes, int]]:
+    def marks(self, collections: bool, counters: Counters) -> Iterator[tuple[bytes, bytes, int]]:
         """Yield each new record, the smallest id of its cluster, and its copies.
 
         collections: as in `decided`; the clusters are then unknown, and b"".
@@ -189,11 +190,23 @@ class Copies:
             for root, (id_, position) in {root: (id_, at) for id_, root, at in rows}.items():
                 if first[root] == NOBODY or id_ < id_of(edges.record_at(int(first[root]))):
                     first[root] = position
+        _count_shared_names(edges, first, counters)
         for heads in edges.batches():
             roots = forest.roots(heads.numbers).tolist()
             each = zip(heads.records, map(name, roots), self._counts[heads.numbers].tolist())
             yield from (row for row in each if not is_old(row[0]))
             name.cache_clear()
+
+
+def _count_shared_names(edges: EdgeFile, first: np.ndarray, counters: Counters) -> None:
+    """Count the clusters whose name, the id of a record, is also that of another cluster.
+
+    first: the position (int64) of that record's line, or NOBODY
+    """
+    positions = first[first != NOBODY].tolist()
+    names = (hash(edges.tag.id_of(edges.record_at(position))) for position in positions)
+    distinct = np.unique(np.fromiter(names, np.int64, len(positions)))
+    counters.add(summary.SHARED_NAMES, len(positions) - len(distinct))
 
 
 def _count_own_ids(tag: Tag, heads: Heads, opened: dict[int, Head], counters: Counters) -> None:

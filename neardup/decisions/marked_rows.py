@@ -55,10 +55,14 @@ class Marks(Places):
         self._dialect, self.names = settings.form.dialect, names_of(settings)
         self._check = partial(check_columns, settings, file.name)
         self._name = file.name
-        self._has_name = re.compile("|".join(map(json.dumps, self.names)).encode()).search
+        self._has_name = re.compile(
+            rb"\\u00|" + "|".join(map(json.dumps, self.names)).encode()  # also if it is escaped
+        ).search
         mine = left_out[np.searchsorted(left_out, np.uint64(file.first)) :]
         self._left_out = chain(map(int, mine), repeat(END))
         self._marks = chain(_marks(decided, file.first), repeat(NO_MARK))
+        self._first, self._rows = file.first, 0
+        self._fields = settings.form.fields
         self._asked, self._out, self._next = -1, next(self._left_out), next(self._marks)
         self._as_json = lru_cache(lambda mark: json_row(dict(zip(self.names, mark)))[:-2])
 
@@ -79,6 +83,15 @@ class Marks(Places):
 
     def of_row(self, place: int, line: Line, row: Row) -> tuple[Line, Row]:
         self._check(row)
+        self._rows += 1
+        assert self._fields
+        shifted = place != self._first + self._rows - 1
+        if shifted and self._fields.value(row, self._fields.id) in (None, ""):
+            raise StageError(
+                f"{self._name}: row {place - self._first + 1:,} has no id, and lines before it are "
+                "not rows, so that its number would be another here; leave out -o, or name it with "
+                "the extension of the input"
+            )
         line = self.line(place, line, "jsonl") if isinstance(line, bytes) else line
         return line, {**dict(zip(self.names, self.at(place))), **row}
 

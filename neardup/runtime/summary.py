@@ -39,6 +39,7 @@ STAYING = "records kept"
 CHAINED = "… similar only through a chain"
 CHAINED_AWAY = "… removed through a chain only"
 IN_CLUSTERS, CLUSTERS, LARGEST = "records in clusters", "clusters", "records of the largest cluster"
+SHARED_NAMES = "clusters with the name of another one, because ids repeat"
 LEFT_OUT = "bad lines left out of the answer"  # an answer holds them only in the input's format
 EDGES = "edges"
 COMPILED = "tasks with compiled kernels"
@@ -70,6 +71,7 @@ ORDER = (
     EDGES,
     IN_CLUSTERS,
     CLUSTERS,
+    SHARED_NAMES,
     LARGEST,
     COMPILED,
 )
@@ -93,6 +95,7 @@ TROUBLE = (
         HALVED,
         "records without a key",
         REPEATED,
+        SHARED_NAMES,
     ),
 )
 MAX_BAD = Fraction(1, 2)

@@ -297,7 +297,8 @@ def decide_edges(
                     tag.ids_of([reason.kept for reason in reasons]),
                     [reason.similarity for reason in reasons],
                 )
-            for record, cluster, count in copies.marks(collections) if copies else ():
+            marks = copies.marks(collections, counters) if copies else ()
+            for record, cluster, count in marks:
                 yield answer_lines.format_mark(record[tag.place], cluster, count)
         else:
             for first, record in clusters(edges, counters):

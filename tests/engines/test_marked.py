@@ -160,6 +160,24 @@ def test_bad_rows_keep_their_columns(tmp_path: Path) -> None:
     assert (tmp_path / "gone").read_text() == "x\ta;b\t1.000000\n"
 
 
+def test_clusters_of_one_name_are_counted(tmp_path: Path) -> None:
+    text = "1,a b c d\n2,a b c d\n1,one two three\n3,one two three\n"
+    (tmp_path / "a.csv").write_text(f"id,text\n{text}")
+    for output in "marked", "clusters":
+        told = succeed([*RUN_LOCAL, f"--output={output}", tmp_path / "a.csv"], tmp_path)
+        assert "\n1 cluster with the name of another one, because ids repeat\n" in told.err
+
+
+def test_rows_without_ids_behind_a_bad_line(tmp_path: Path) -> None:
+    row = b'{"text": "to be or not"}\n'
+    (tmp_path / "a.jsonl").write_bytes(row + b"{\n" + row)
+    flags = ["--max-bad=1", "--output=marked", tmp_path / "a.jsonl"]
+    assert b'"duplicate_of":"1"' in succeed([*RUN_LOCAL, *flags], tmp_path).out
+    told = run([*RUN_LOCAL, *flags, "-o", f"{tmp_path}/b.csv"], tmp_path)
+    assert (told.code, (tmp_path / "b.csv").exists()) == (1, False)
+    assert "a.jsonl: row 3 has no id, and lines before it are not rows" in told.err
+
+
 @pytest.mark.parametrize("target", ["b.jsonl", "b.csv", "b.parquet", "b.arrow", "folder/"])
 def test_in_another_format(target: str, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
@@ -233,6 +251,7 @@ LATE = b'{"id": "a", "text": "b", "more": {"copies": 1}}\n' * 30_000 + b'{"id":1
     [
         ("a.csv", b"id,text,copies\n1,a b c,2\n"),
         ("a.jsonl", b'{"id": "a", "text": "a b", "copies": 2}\n'),
+        ("escaped.jsonl", LATE.replace(b"copies", rb"\u0063opies")),
         ("late.jsonl", LATE),
         ("a.tsv", b"copies\tid\ttext\n"),
     ],
