@@ -207,7 +207,7 @@ def zip_members(archive: Archive, named: bool) -> Iterator[ArchiveMember]:
             raise OverLimitError(f"a directory of {end[5]:,} bytes")
         with zipfile.ZipFile(file) as opened:
             entries = opened.infolist()
-            if not named and OFFICE & opened.NameToInfo.keys():
+            if not named and (OFFICE & opened.NameToInfo.keys() or not entries):
                 file.seek(0)
                 yield ArchiveMember(archive.path, 0.0, file.read)
                 return

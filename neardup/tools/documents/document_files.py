@@ -86,7 +86,11 @@ MAIL = DocumentKind(mails.MAIL, mails.MAIL_START, mails.read_mail)
 ZIPPED = re.compile(rb"\.(?:doc[xm]|dot[xm]|od[tpsg]|ott|epub)\Z", re.IGNORECASE)
 KINDS = (
     MAIL,
-    DocumentKind(re.compile(rb"(?i)\.pdf\Z"), re.compile(PDF), partial(read_apart, pdf_text)),
+    DocumentKind(
+        re.compile(rb"(?i)\.pdf\Z"),
+        re.compile(rb"(?s).{,1019}%PDF-"),
+        partial(read_apart, pdf_text),
+    ),
     DocumentKind(ZIPPED, ZIP_START, partial(read_apart, office_text)),
     DocumentKind(ZIPPED, re.compile(rb"\xd0\xcf\x11\xe0"), old_word),
 )

@@ -7,7 +7,9 @@ time or memory.  Pictures give only hashes; so do fields and notes of a PDF, bes
 from __future__ import annotations
 
 import re
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from io import BytesIO
@@ -24,9 +26,21 @@ from neardup.reading.mails import Decode, ReadText
 
 NO_PYPDF = "PDF, not read without a package: pip install pypdf"
 NO_TEXT = "documents without text, maybe scanned"
+MAX_SECONDS, SECONDS_PER_BYTE = 30, 1e-5  # for one document, so that the rest of an archive is read
 SMALL = 4 << 20  # bytes of XML that are read in this process
 BEYOND = MemberError(archives.OVER_LIMIT, "")
 ENCRYPTED = "it needs a password"
+DAMAGES = (
+    zipfile.BadZipFile,
+    ValueError,
+    LookupError,
+    EOFError,
+    SyntaxError,
+    OSError,
+    OverflowError,
+    struct.error,
+    zlib.error,
+)
 WORD = re.compile(r"word/(?:document|footnotes|endnotes|comments|header|footer)\d*\.xml")
 PICTURE = re.compile(
     r"(?i)(?!thumbnails/|docprops/|configurations2/).*"
@@ -48,12 +62,15 @@ def read_apart(
     MemberError if there is no text, or why it cannot be read.
     """
     limits.take(0)
-    seconds = limits.left
+    seconds = min(limits.left, MAX_SECONDS + SECONDS_PER_BYTE * len(data))
     if reader is pdf_text:
         try:
             import pypdf  # noqa: F401  # here, not in each process
         except ImportError:
             raise MemberError(NO_PYPDF, "", True) from None
+        except Exception as error:
+            detail = f"pypdf does not load: {type(error).__name__}: {error}"
+            raise MemberError(UNREADABLE, f"{detail}; pip install --upgrade pypdf") from None
 
     def task(most: int) -> ReadText | MemberError:
         try:
@@ -125,7 +142,9 @@ def office_text(data: bytes, decode: Decode, limits: archives.Archive, most: int
                 return found
 
             text = "\n".join(_texts(sorted(opened.NameToInfo), part, decode))
-    except (zipfile.BadZipFile, ValueError, LookupError, EOFError, SyntaxError) as error:
+    except RuntimeError as error:  # NotImplementedError: a version or method of zip
+        raise MemberError(UNREADABLE, str(error)) from None
+    except DAMAGES as error:
         raise MemberError(DAMAGED, str(error)) from None
     except archives.OverLimitError as error:
         raise MemberError(archives.OVER_LIMIT, str(error)) from None

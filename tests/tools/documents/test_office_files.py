@@ -174,12 +174,20 @@ def test_files_that_are_not_what_their_name_says(tmp_path: Path) -> None:
         b"\xff\xd8\xff\xe0\0": (archives.DAMAGED, "is not what its name says"),
         b"\xd0\xcf\x11\xe0": (archives.UNREADABLE, ""),
         b"": (document_files.EMPTY, ""),
+        b"PK\5\6" + bytes(18): (archives.DAMAGED, ""),  # a zip without entries
     }.items():
         (tmp_path / "a.docx").write_bytes(data)
         found = outcome(tmp_path / "a.docx")
         assert isinstance(found, NoDocument)
         assert found.reason == said[0]
         assert said[1] in found.detail
+    odd = whole.replace(b"PK\1\2\x14\3\x14", b"PK\1\2\x14\3\x63")  # of version 9.9
+    found = outcome(zip_of(tmp_path / "in.zip", {"a.docx": odd}))
+    assert isinstance(found, NoDocument)
+    assert (found.path[-7:], found.reason) == (b"!a.docx", archives.UNREADABLE)
+    late = pdf_outcome(tmp_path, b"by mail\n" + pdf())
+    assert isinstance(late, Document)
+    assert late.text == EXPECTED
     text = pdf_outcome(tmp_path, b"a text")
     assert isinstance(text, Document)
     assert text.text == "a text"
@@ -198,9 +206,14 @@ def test_pdf_files_without_text(tmp_path: Path) -> None:
         assert found.skipped == (reason == office_files.NO_TEXT)
 
 
-def test_a_package_that_is_missing_is_named(
+def test_a_package_that_is_missing_or_broken_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (tmp_path / "pypdf.py").write_text("0 / 0")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "pypdf", raising=False)
+    broken = pdf_outcome(tmp_path, b"%PDF-1.4")
+    assert "pypdf does not load: ZeroDivisionError" in broken[2]
     monkeypatch.setitem(sys.modules, "pypdf", None)
     assert pdf_outcome(tmp_path, b"%PDF-1.4")[1:] == (office_files.NO_PYPDF, "", True)
 
@@ -208,9 +221,10 @@ def test_a_package_that_is_missing_is_named(
 def test_a_file_that_takes_forever_or_all_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archives, "MAX_SECONDS", 0.2)
     monkeypatch.setattr(office_files, "_pdf_parts", lambda _: time.sleep(99))
-    assert pdf_outcome(tmp_path, pdf())[1] == decoders.TIMED_OUT
-    monkeypatch.setattr(archives, "MAX_SECONDS", 60)
+    for limits in (archives, office_files):  # of all that is in a file, and of one document
+        with monkeypatch.context() as patch:
+            patch.setattr(limits, "MAX_SECONDS", 0.2)
+            assert pdf_outcome(tmp_path, pdf())[1] == decoders.TIMED_OUT
     monkeypatch.setattr(office_files, "_pdf_parts", lambda _: bytearray(1 << 40))
     assert pdf_outcome(tmp_path, pdf())[1] == decoders.OUT_OF_MEMORY
