@@ -32,7 +32,7 @@ the page in memory.
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Callable, NamedTuple
 
@@ -145,6 +145,7 @@ INLINE = frozenset(_INLINE.split())
 # In these elements only their own end is markup.
 RAW = {name: rf"(?ai)</{name}(?=[\t\n\f\r />])" for name in _RAW.split()}
 DROPPED = RAW.keys() | set(_DROPPED.split())
+NEVER_SHOWN = frozenset(("script", "style", "title"))
 # Some sites put a whole page into a form: a form with any of these elements is kept.
 OF_BODIES = frozenset(("article", "h1", "main", "p"))
 MARKUP = r"<(?:(/?)([a-zA-Z][^\t\n\f\r />]*)|!--|[!?/])"
@@ -160,7 +161,16 @@ def body_text(page: str) -> str:
     >>> body_text("<nav>Home</nav><p>Hello <b>w</b>orld,<p>the &lt;end&gt; of a < b")
     'Hello world, the <end> of a < b'
     """
-    return _Reader(page).text() if "<" in page else decoded(page)
+    return _Reader(page, DROPPED).text() if "<" in page else decoded(page)
+
+
+def all_text(page: str) -> str:
+    """Return all text of an HTML page that may be shown, without tags, scripts and its title.
+
+    >>> all_text("<title>a</title><header>Order 7</header><svg>b</svg><style>c</style>")
+    ' Order 7 b '
+    """
+    return _Reader(page, NEVER_SHOWN).text() if "<" in page else decoded(page)
 
 
 def decoded(text: str) -> str:
@@ -185,12 +195,12 @@ class _Began(NamedTuple):
 
 
 class _Reader:
-    """A reader that extracts the text of an HTML page in one pass."""
+    """A reader that extracts the text of an HTML page in one pass, without `dropped` elements."""
 
-    def __init__(self, page: str):
+    def __init__(self, page: str, dropped: Collection[str]):
         self.page = page
         self.pieces: list[str] = []
-        self.open: dict[str, list[_Began]] = {name: [] for name in DROPPED}
+        self.open: dict[str, list[_Began]] = {name: [] for name in dropped}
         self.body = -1
         self.quotes = True  # whether all quotes are closed so far
         self.never: set[str] = set()  # markup that does not occur any more: not searched again
@@ -240,7 +250,7 @@ class _Reader:
             self.pieces.append(" ")
         if name in OF_BODIES:
             self.body = tag.start()
-        if name not in DROPPED or self.page[end - 2] == "/":
+        if name not in self.open or self.page[end - 2] == "/":
             return end
         if tag[1]:
             self._close(name)

@@ -26,13 +26,14 @@ from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Callable, NamedTuple
 
 from neardup.reading.archives import DAMAGED, PIECE, UNREADABLE, Archive, ArchiveMember, MemberError
-from neardup.reading.cleaning import body_text
+from neardup.reading.cleaning import all_text
 
 if TYPE_CHECKING:
     from email.message import Message
 
 MBOX = re.compile(rb"\.mbox\Z", re.IGNORECASE)
-MAIL = re.compile(rb"\.eml\Z|(?:\A|[/!])(?:cur|new)/\d+\.[^/]+\Z", re.IGNORECASE)
+MAIL = re.compile(rb"\.eml\Z", re.IGNORECASE)
+IN_MAILDIR = re.compile(rb"(?:\A|[/!])(?:cur|new)/(\d{9,}\.[^/]*\.)?[^/]+\Z")  # seconds.unique.host
 FROM = re.compile(rb"From .{1,300}\d:\d\d.{0,80}(?:19|20)\d\d\b")
 MBOX_START = re.compile(rb"%b[^\n]*\n(?:>From |[!-9;-~]+:)" % FROM.pattern)
 HEADER = rb"[!-9;-~]+:[^\n]*\n(?:[ \t][^\n]*\n)*"
@@ -48,6 +49,10 @@ MAX_HEADER = 1 << 14  # characters of a header's value
 UNFIT = ("idna", "punycode", "undefined", "unicode", "raw_unicode")  # no mail is written in these
 SIGNATURE = re.compile("application/(pgp|pkcs7|x-pkcs7)-signature")
 BROKEN = re.compile("(No|Start|Close)Boundary|Multipart|InvalidBase64")  # defects of Python
+FORWARDED = ("message/rfc822", "message/global")
+LINK = re.compile(
+    r"""\b(?:href|src)\s*=\s*(?!["']?cid:)(?:"([^"]+)"|'([^']+)'|([^\s"'>]+))""", re.I
+)
 UNDELIVERED = "mails in tmp of a Maildir, not delivered yet"
 ONLY_ATTACHED = "mails with attachments and no text"
 
@@ -134,23 +139,43 @@ class MailParts:
     def __init__(self, decode: Decode):
         self._decode, self.guessed, self.unread = decode, "", set[bytes]()
 
-    def text(self, part: Message, wanted: bool = True) -> str:
-        """Return the text of a part; that of the first alternative, plain text preferred."""
+    def text(self, part: Message) -> str:
+        """Return the text of a part; of alternatives the first that has any, plain text first."""
         kind = part.get_content_type()
         parts: Any = part.get_payload()
         if isinstance(parts, list):
-            if kind != "multipart/alternative":
-                return "\n".join(self.text(each, wanted) for each in parts)
-            found = ""
-            for each in sorted(parts, key=lambda each: each.get_content_type() != "text/plain"):
-                found = self.text(each, wanted and not found.strip()) or found
-            return found
+            if kind == "multipart/alternative":
+                return self._alternative(parts)
+            if part.get_content_maintype() == "message":
+                parts = [*self._headers(parts, kind), *parts]
+            return "\n".join(each if isinstance(each, str) else self.text(each) for each in parts)
         data: Any = part.get_payload(decode=True)
         if not kind.startswith("text/") or part.get_content_disposition() == "attachment":
             if not SIGNATURE.match(kind):
-                self.unread.add(blake2b(data, digest_size=8).digest())
+                self._leave(data)
             return ""
-        return self._decoded(data, part, kind) if wanted else ""
+        return self._decoded(data, part, kind)
+
+    def _alternative(self, parts: Sequence[Message]) -> str:
+        """Return the first text; leave the others that have different words unread."""
+        plain_first = sorted(parts, key=lambda each: each.get_content_type() != "text/plain")
+        texts = list(filter(str.strip, map(self.text, plain_first))) or [""]
+        for words in map(str.split, texts[1:]):
+            if words != texts[0].split():
+                self._leave(" ".join(words).encode("utf-8", "surrogatepass"))
+        return texts[0]
+
+    def _headers(self, parts: Sequence[Message], kind: str) -> Iterator[str]:
+        """Yield the headers in a report; leave them unread, too, and those of forwarded mails."""
+        for part in parts:
+            names = ("from", "date", "subject") if kind in FORWARDED else part.keys()
+            found = "\n".join(decoded_value(part.get(name, "")) for name in names)
+            self._leave(found.encode("utf-8", "surrogatepass"))
+            if kind not in FORWARDED:
+                yield found
+
+    def _leave(self, data: bytes) -> None:
+        self.unread.add(blake2b(data, digest_size=8).digest())
 
     def _decoded(self, data: bytes, part: Message, kind: str) -> str:
         charset = part.get_content_charset() or "utf-8"
@@ -163,7 +188,11 @@ class MailParts:
             self.guessed = self.guessed or guessed
         if part.get_param("delsp") == "yes":  # of format=flowed
             text = re.sub(r" \r?\n(?:>+ ?)?", "", text)
-        return body_text(text) if kind == "text/html" else QUOTES.sub("", text)
+        if kind != "text/html":
+            return QUOTES.sub("", text)
+        if links := sorted({each for found in LINK.findall(text) for each in found if each}):
+            self._leave("\n".join(links).encode("utf-8", "surrogatepass"))
+        return all_text(text)
 
 
 def decoded_value(value: object) -> str:
@@ -184,6 +213,15 @@ def decoded_value(value: object) -> str:
 
 def is_maildir(folder: bytes) -> bool:
     return all(os.path.isdir(os.path.join(folder, each)) for each in (b"cur", b"new", b"tmp"))
+
+
+def is_named(path: bytes) -> bool:
+    """Return whether a file, or a member of an archive, is named like a mail."""
+    found = IN_MAILDIR.search(path)
+    if not found or MAIL.search(path):
+        return bool(MAIL.search(path))
+    in_archive = found[1] and not os.path.lexists(path)
+    return in_archive or is_maildir(os.path.dirname(os.path.dirname(path)))
 
 
 def is_undelivered(path: bytes) -> bool:

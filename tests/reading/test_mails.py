@@ -6,6 +6,7 @@ import gzip
 import mailbox
 import os
 import random
+import zipfile
 from collections.abc import Sequence
 from email.message import EmailMessage
 from email.policy import SMTP, compat32
@@ -117,6 +118,96 @@ def test_attachments_are_told_apart(tmp_path: Path) -> None:
     assert one.unread == same.unread != other.unread
     alone = eml(tmp_path, mail("", b"1"))
     assert alone[1:] == (mails.ONLY_ATTACHED, "", True)
+
+
+def parted(
+    plain: str = TEXT, page: str = "", picture: bytes = b"", event: str = "", footer: str = ""
+) -> bytes:
+    """Return a mail with alternatives, as the standard library makes it."""
+    message = EmailMessage()
+    message.set_content(plain)
+    if page:
+        message.add_alternative(page, subtype="html")
+        if picture:
+            *_, last = message.iter_parts()
+            assert isinstance(last, EmailMessage)
+            last.add_related(picture, "image", "png", cid="<a>")
+    if event:
+        message.add_alternative(event, subtype="calendar")
+    if footer:
+        message.make_mixed()
+        message.add_attachment(footer, disposition="inline")
+    return message.as_bytes()
+
+
+def of_kind(kind: str, body: str) -> bytes:
+    parts = f"--b\n\nto be or not\n--b\nContent-Type: {kind}\n\n{body}\n--b--\n"
+    return b"Subject: s\nContent-Type: multipart/mixed; boundary=b\n\n" + parts.encode()
+
+
+PAGE = f"<header>Order 1</header><p>{TEXT}<a href='http://host/1'>here</a></p>"
+REPORT = "Reporting-MTA: dns; x\n\nFinal-Recipient: rfc822; a%s@host"
+
+
+@pytest.mark.parametrize("footer", ["", "a list"])
+@pytest.mark.parametrize("blank", [" \n", "\n"])
+def test_a_picture_beside_the_page_does_not_hide_the_text(
+    footer: str, blank: str, tmp_path: Path
+) -> None:
+    expected = " ".join(f"{TEXT} {footer}".split())
+    for plain, page in ((TEXT, "<p>x"), (blank, f"<p>{TEXT.replace('>', '&gt;')}")):
+        found = text(tmp_path, parted(plain, page, b"1", footer=footer))
+        assert found.replace(">", "") == expected.replace(">", "")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (parted(page="<p>x", picture=b"1"), parted(page="<p>x", picture=b"2")),
+        (parted(page="<p>x y"), parted(page="<p>x z")),
+        (parted(event="DTSTART:1"), parted(event="DTSTART:2")),
+        (parted(" ", PAGE), parted(" ", PAGE.replace("host/1", "host/2"))),
+        (parted(" ", PAGE), parted(" ", PAGE.replace("Order 1", "Order 2"))),
+        (
+            of_kind("message/rfc822", "Subject: 1\n\na"),
+            of_kind("message/rfc822", "Subject: 2\n\na"),
+        ),
+        (
+            of_kind("message/delivery-status", REPORT % 1),
+            of_kind("message/delivery-status", REPORT % 2),
+        ),
+    ],
+)
+def test_mails_that_differ_beside_their_text(one: bytes, other: bytes, tmp_path: Path) -> None:
+    first, same, second = (eml(tmp_path, data) for data in (one, one, other))
+    assert isinstance(first, Document)
+    assert first == same._replace(changed=first.changed)  # type: ignore[call-arg]
+    assert isinstance(second, Document)
+    assert (first.text, first.unread) != (second.text, second.unread)
+
+
+def test_a_page_with_the_words_of_the_text_is_not_unread(tmp_path: Path) -> None:
+    found = eml(tmp_path, parted("to be\n", "<p>to <b>be</b></p>"))
+    assert isinstance(found, Document)
+    assert not found.unread
+
+
+@pytest.mark.parametrize("name", ["new/1.txt", "cur/1.x", "new/1234567890.a.txt"])
+def test_a_file_outside_of_a_maildir_is_not_a_mail(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.parent.mkdir()
+    path.write_bytes(b"date: 2026\ntotal: 100\n\nto be\n")
+    (found,) = read(path)
+    assert isinstance(found, Document)
+    assert "total: 100" in found.text
+
+
+def test_mails_of_a_maildir_in_an_archive(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
+        for name in ("M/cur/1234567890.a.host:2,S", "M/new/1.txt"):
+            packed.writestr(name, PLAIN)
+    texts = [each.text for each in read(tmp_path / "a.zip") if isinstance(each, Document)]
+    assert texts == ["to be\n", PLAIN.decode()]
 
 
 PARTS = b"Content-Type: multipart/mixed; boundary=b\n\n"

@@ -82,10 +82,9 @@ class DocumentKind(NamedTuple):
     read: Callable[..., mails.ReadText]  # as `mails.read_mail`; MemberError if there is no text
 
 
-MAIL = DocumentKind(mails.MAIL, mails.MAIL_START, mails.read_mail)
+MAIL = DocumentKind(mails.MAIL, mails.MAIL_START, mails.read_mail)  # by name: mails.is_named
 ZIPPED = re.compile(rb"\.(?:doc[xm]|dot[xm]|od[tpsg]|ott|epub)\Z", re.IGNORECASE)
 KINDS = (
-    MAIL,
     DocumentKind(
         re.compile(rb"(?i)\.pdf\Z"),
         re.compile(rb"(?s).{,1019}%PDF-"),
@@ -103,7 +102,13 @@ def is_archive(path: bytes) -> bool:
 
 def has_kind(path: bytes) -> bool:
     """Return whether a file is named like a mail, an mbox, or a document that is not plain text."""
-    return bool(mails.MBOX.search(path)) or any(kind.name.search(path) for kind in KINDS)
+    return bool(mails.MBOX.search(path) or kinds_of(path))
+
+
+def kinds_of(path: bytes) -> list[DocumentKind]:
+    """Return the kinds of documents that a file is named like."""
+    named = [MAIL] if mails.is_named(path) else []
+    return named + [kind for kind in KINDS if kind.name.search(path)]
 
 
 def _most(path: bytes, limit: int) -> int:
@@ -180,7 +185,7 @@ def _outcomes(archive: archives.Archive, limit: int, text: Reader) -> Iterator[O
                 raise ValueError("its first line is not `From`, an address and a date")
             outcome = text(path, head + stream.read(max(0, _most(path, limit) + 1 - len(head))))
         named = is_archive(path) or suffix_of(os.fsdecode(path)) in OPENERS
-        kinds = [kind for kind in KINDS if kind.name.search(path)]
+        kinds = kinds_of(path)
         other = head and kinds and not any(kind.start.match(head) for kind in kinds)
         if isinstance(outcome, NoDocument) and outcome.skipped and (named or other):
             outcome = NoDocument(path, archives.DAMAGED, "is not what its name says")
@@ -220,7 +225,7 @@ def read(
     kind: DocumentKind | None = None,
 ) -> Outcome:
     """Return the document in a file's bytes; the kind follows from its name and first bytes."""
-    kind = kind or next((k for k in KINDS if k.name.search(path) and k.start.match(data)), None)
+    kind = kind or next((each for each in kinds_of(path) if each.start.match(data)), None)
     if not kind:
         return text_of(path, data, limit, dialect, guess)
     if len(data) > (most := max(limit, archives.MAX_FILE)):
