@@ -1,10 +1,12 @@
 """`judge`: ask a person whether pairs are the same, and estimate the precision of a run from it.
 
 Pairs are drawn evenly over similarity: strata of equal width, each in the order of a hash of its
-ids, so that going on later continues the same draw.  A verdict is about two texts, under any ids.
-It is on disk before the next pair is shown; a later line on the same two texts replaces it.
+ids, so that going on later continues the same draw.  A verdict is about two texts, under any ids:
+they are shown once, and count for each drawn pair that has them.  It is on disk before the next
+pair is shown; a later line on the same two texts replaces it.
 
-In memory: the pairs and texts of a draw, and the verdicts.  PAIRS and the records are read once.
+In memory: the pairs and texts of a draw, and the verdicts.  PAIRS and the records are read again
+where the pairs drawn first have too few different texts.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import fcntl
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from heapq import heappush, heappushpop
@@ -51,13 +53,14 @@ from neardup.tools.judge import pair_elements
 from neardup.tools.judge.explanation import block_difference
 from neardup.tools.judge.precision import Strata, report
 from neardup.verification import not_pairs
-from neardup.verification.not_pairs import DIFFERENT, SAME, UNDONE, Verdict
+from neardup.verification.not_pairs import DIFFERENT, SAME, UNDONE, Two, Verdict
 
 PAGE = "neardup.tools.judge.judge_page"  # few runs need a server
 FLAGS = {
     *(*table.READING, "--fingerprint", "--bits", "--clean", "--shingle", "--weights"),
     *("--max-line", "--max-bad", "--strict"),
 }
+DRAWS = 20_000  # many enough for any interval; a draw is larger only if --sample is
 FREE = {"--max-bad", "--strict"}
 SKIPPED = b"skip"
 KEYS = {"s": SAME, "d": DIFFERENT, " ": SKIPPED, "u": UNDONE, "q": b""}
@@ -148,12 +151,9 @@ def main() -> None:
     making = settings.form.making()
     path = Path(args.verdicts or f"{args.pairs}.verdicts")
     with _opened(path, making, args.estimate) as (file, known):
-        strata, found = _drawn(args.pairs, args.sample + len(known), known)
-        pairs, left = _with_texts(found, args.records, settings)
-        for reason, count in left.items():
-            print(f"not shown, {reason}: {many(count, 'pairs')}", file=sys.stderr)
+        strata, pairs, draws = _sample(args, settings, known)
+        open_ = [pair for pair in pairs if pair.verdict.key not in known]
         if pairs and not args.estimate:
-            open_ = [pair for pair in pairs if pair.verdict.key not in known]
             session = Session(open_[: args.sample], file, str(path))
             try:
                 if args.terminal or not open_:
@@ -163,8 +163,37 @@ def main() -> None:
             except KeyboardInterrupt:
                 raise KeyboardInterrupt(f"interrupted; the verdicts are in {path}") from None
             known, _ = not_pairs.read_verdicts(path, making)
-    now = [(p.verdict, v.verdict) for p in pairs if (v := known.get(p.verdict.key))]
-    print("\n".join(report(strata, now)))
+    answers = [(size, known[key].verdict if key in known else None) for key, size in draws]
+    counted = strata.prefixes(answers)
+    if late := sum(answer is not None for _, answer in answers) - len(counted):
+        print(
+            f"not in the estimate: {many(late, 'judged pairs')}, drawn after one that was skipped "
+            "or not yet shown; run judge again to judge that one",
+            file=sys.stderr,
+        )
+    print("\n".join(report(strata, counted)))
+
+
+def _sample(
+    args: argparse.Namespace, settings: Settings, known: Mapping[Two, Verdict]
+) -> tuple[Strata, list[Shown], list[tuple[Two, int]]]:
+    """Return the strata, the texts to show, and the key and similarity of each drawn pair.
+
+    Draws on until `--sample` pairs of texts have no verdict.
+    """
+    least = args.sample + len(known)
+    most = max(least, min(4 * least, DRAWS))
+    while True:
+        strata, found = _drawn(args.pairs, most)
+        pairs, draws, left = _with_texts(found, args.records, settings)
+        enough = sum(pair.verdict.key not in known for pair in pairs) >= args.sample
+        again = not any(Path(name).is_fifo() for name in (args.pairs, *args.records))
+        if enough or most >= min(sum(strata.sizes), DRAWS) or not again:
+            break
+        most = min(4 * most, DRAWS)
+    for reason, count in left.items():
+        print(f"not shown nor estimated, {reason}: {many(count, 'pairs')}", file=sys.stderr)
+    return strata, pairs, draws
 
 
 def _command_line() -> tuple[argparse.Namespace, Options]:
@@ -189,18 +218,23 @@ def _command_line() -> tuple[argparse.Namespace, Options]:
 
 
 @contextmanager
-def _opened(
-    path: Path, making: str, reading: bool
-) -> Iterator[tuple[int, dict[tuple[bytes, bytes], Verdict]]]:
+def _opened(path: Path, making: str, reading: bool) -> Iterator[tuple[int, dict[Two, Verdict]]]:
     """Yield the descriptor of the verdict file, for appending, and its verdicts by their texts.
 
-    A last line that was cut short is removed.  StageError if another judge has the file.
+    A last line that was cut short is removed.  StageError if another judge has the file, except
+    for reading.
     """
     how = os.O_RDONLY if reading else os.O_RDWR | os.O_APPEND | os.O_CREAT
-    file = os.open(path, how, 0o666)
+    try:
+        file = os.open(path, how, 0o666)
+    except FileNotFoundError:
+        if not reading:
+            raise
+        raise StageError(f"{path}: no verdicts yet; leave out --estimate") from None
     try:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not reading:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise StageError(
                 f"{path}: another judge is writing to it; end that one, or name another file with "
@@ -222,14 +256,10 @@ def _opened(
         os.close(file)
 
 
-def _drawn(
-    name: str, most: int, known: dict[tuple[bytes, bytes], Verdict]
-) -> tuple[Strata, list[DrawnPair]]:
-    """Return the strata of PAIRS, and pairs: `most` evenly over strata, and those in `known`."""
+def _drawn(name: str, most: int) -> tuple[Strata, list[DrawnPair]]:
+    """Return the strata of PAIRS, and `most` pairs of them, drawn evenly over strata."""
     sizes: Counter[int] = Counter()  # by hundredths; a pair at 1 has its own
     held: dict[int, list[tuple[int, DrawnPair]]] = {}
-    before = {frozenset(verdict.ids) for verdict in known.values()}
-    again = []
     for a, b, similarity in parsed_lines([name], exact_pair, ALL_PAIRS):
         millionths = int(similarity.replace(b".", b""))
         digest = blake2b(min(a, b) + b"\t" + max(a, b), digest_size=8).digest()
@@ -238,8 +268,6 @@ def _drawn(
         sizes[millionths // 10_000] += 1
         item = -int.from_bytes(digest, "big"), drawn
         heappush(heap, item) if len(heap) < most else heappushpop(heap, item)
-        if before and frozenset((a, b)) in before:
-            again.append(drawn)
     if not sizes:
         print(f"{name}: has no pairs; is --threshold of the run too high?", file=sys.stderr)
     strata = Strata.of(sizes)
@@ -247,13 +275,16 @@ def _drawn(
     for drawn in sorted(drawn for heap in held.values() for _, drawn in heap):
         rows.setdefault(strata.number(drawn.millionths), []).append(drawn)
     ranked = sorted((rank, drawn) for row in rows.values() for rank, drawn in enumerate(row))
-    return strata, [*again, *(drawn for _, drawn in ranked[:most])]
+    return strata, [drawn for _, drawn in ranked[:most]]
 
 
 def _with_texts(
     found: Sequence[DrawnPair], files: Sequence[str], settings: Settings
-) -> tuple[list[Shown], Counter[str]]:
-    """Return the pairs with their differences, each two texts once, and how many lack a text."""
+) -> tuple[list[Shown], list[tuple[Two, int]], Counter[str]]:
+    """Return the pairs to show, each two texts once, all draws, and how many lack a text.
+
+    A draw is the key of its two texts, and its similarity in millionths.
+    """
     wanted = {id_ for drawn in found for id_ in drawn.ids}
     texts: pair_elements.Texts = {}
     digests: dict[bytes, set[bytes]] = {}
@@ -266,9 +297,10 @@ def _with_texts(
         for id_, digest in zip(some.ids, not_pairs.set_digests(some.sets)):
             digests.setdefault(id_, set()).add(digest)
     judged(counters.as_dict()["counts"], settings.max_bad)
-    shown: dict[tuple[bytes, bytes], Shown] = {}
+    shown: dict[Two, Shown] = {}
+    draws: list[tuple[Two, int]] = []
     left: Counter[str] = Counter()
-    for _, (a, b), millionths in dict.fromkeys(found):
+    for _, (a, b), millionths in found:
         if a not in digests or b not in digests:
             left["an id has no record in --records"] += 1
         elif any(len(some[id_]) > 1 for some in (texts, digests) for id_ in (a, b)):
@@ -279,7 +311,8 @@ def _with_texts(
             similarity = b"%d.%06d" % divmod(millionths, 10**6)
             verdict = Verdict(b"", text_digests, (set_x, set_y), similarity, (a, b))
             shown.setdefault(verdict.key, Shown(verdict, (x, y), form))
-    return list(shown.values()), left
+            draws.append((verdict.key, millionths))
+    return list(shown.values()), draws, left
 
 
 # ---- the terminal

@@ -10,12 +10,12 @@ Letters: H strata, with N pairs each of which n are judged and k the same; α = 
 
 from collections.abc import Mapping, Sequence
 from math import ceil, floor, inf
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 import numpy as np
 
 from neardup.similarity.intervals import clopper_pearson
-from neardup.verification.not_pairs import SAME, Verdict
+from neardup.verification.not_pairs import SAME
 
 ALPHA = 0.05
 GOAL = 0.99
@@ -49,6 +49,25 @@ class Strata(NamedTuple):
         """Return the number of the stratum of a similarity."""
         return int(np.searchsorted(self.lows, millionths, side="right")) - 1
 
+    def prefixes(self, draws: Sequence[tuple[int, Optional[bytes]]]) -> list[tuple[int, bytes]]:
+        """Return (similarity, verdict) of the draws in each stratum before the first without one.
+
+        Later ones are not a random sample: they have verdicts because they were easy, or because
+        their texts were also in another draw.
+
+        >>> Strata([900000], [4]).prefixes([(900000, b"same"), (910000, None), (900000, b"same")])
+        [(900000, b'same')]
+        """
+        ended: set[int] = set()
+        counted = []
+        for millionths, verdict in draws:
+            number = self.number(millionths)
+            if verdict is None:
+                ended.add(number)
+            elif number not in ended:
+                counted.append((millionths, verdict))
+        return counted
+
 
 def ends(hits: int, n: int, size: int, alpha: float) -> tuple[float, float]:
     """Return the interval of the share of a stratum's pairs that are the same."""
@@ -61,13 +80,16 @@ def mean(values: Sequence[float], sizes: Sequence[int]) -> float:
     return float(np.dot(values, sizes)) / sum(sizes)
 
 
-def report(strata: Strata, verdicts: Sequence[tuple[Verdict, bytes]]) -> list[str]:
-    """Return the lines of the table, and the threshold for a precision of 99 %."""
+def report(strata: Strata, verdicts: Sequence[tuple[int, bytes]]) -> list[str]:
+    """Return the lines of the table, and the threshold for a precision of 99 %.
+
+    verdicts: (similarity in millionths, verdict) of each drawn pair.
+    """
     if not strata.sizes:
         return ["no pairs"]
     n, k = ([0] * len(strata.sizes) for _ in range(2))
-    for pair, verdict in verdicts:
-        number = strata.number(int(pair.similarity.replace(b".", b"")))
+    for millionths, verdict in verdicts:
+        number = strata.number(millionths)
         n[number] += 1
         k[number] += verdict == SAME
     rows = list(zip(k, n, strata.sizes))

@@ -11,6 +11,7 @@ from itertools import product
 from math import comb
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from neardup.runtime.program import StageError
@@ -131,6 +132,10 @@ def test_two_judges_cannot_write_one_file(tmp_path: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX)
         words = [*JUDGE, tmp_path / "pairs.tsv", "--records", tmp_path / "texts.tsv", *BASIC]
         refuse(words, tmp_path, "another judge", "--verdicts", code=1)
+        assert succeed([*words, "--estimate"], tmp_path).out  # reads only
+    (tmp_path / "pairs.tsv.verdicts").unlink()
+    refuse([*words, "--estimate"], tmp_path, "no verdicts yet; leave out --estimate", code=1)
+    assert not (tmp_path / "pairs.tsv.verdicts").exists()
 
 
 @pytest.mark.parametrize(
@@ -186,6 +191,70 @@ def test_refusals(tmp_path: Path, flags: list[str], said: str, code: int) -> Non
     assert (tmp_path / "other").read_bytes() == b"a\tb\n"
 
 
+# ---- what an estimate is made from
+
+
+COOKIES = [f"p{i}\tq{j}\t0.900000" for i in range(60) for j in range(60)]
+SITES = [f"r{i}\ts{i}\t0.900000" for i in range(600)]
+COPIES = b"".join(b"p%d\tour cookies\nq%d\tyour cookies\n" % (i, i) for i in range(60))
+COPIES += b"".join(b"r%d\tsite %d\ns%d\tsite %d now\n" % (i, i, i, i) for i in range(600))
+
+
+def answers(tmp: Path, *flags: str) -> bytes:
+    """Return the keys of a person who judges copies different, and all else the same."""
+    shown = pairs_shown(judge(tmp, b" " * 5000, *flags, records=COPIES, lines=COOKIES + SITES))
+    return b"".join(b"d" if a[0] == "p" else b"s" for a, _ in shown)
+
+
+def test_a_verdict_counts_for_each_drawn_pair_with_its_texts(tmp_path: Path) -> None:
+    keys = answers(tmp_path, "--sample=5000")
+    assert (len(keys), keys.count(b"d")) == (601, 1)
+    found = judge(tmp_path, keys, "--sample=5000", records=COPIES, lines=COOKIES + SITES)
+    assert found.out.splitlines()[2].split()[:5] == b"all 4,200 4,200 600 0.1429".split()
+
+
+def test_a_draw_goes_on_past_equal_texts(tmp_path: Path) -> None:
+    assert len(answers(tmp_path, "--sample=300")) == 300
+
+
+def test_verdicts_of_another_draw_save_questions_only(tmp_path: Path) -> None:
+    """100 pairs of a first file, all the same, are a sixth of the second; all others differ."""
+    judge(tmp_path, b"s" * 100, records=COPIES, lines=SITES[:100])
+    few = judge(tmp_path, b"d" * 10, "--sample=10", records=COPIES, lines=SITES)
+    assert len(pairs_shown(few)) == 10
+    assert few.out.splitlines()[1].split()[2:5] == b"600 12 2".split()
+    assert "not in the estimate: " in few.err
+
+
+def test_a_skipped_pair_ends_what_is_counted(tmp_path: Path) -> None:
+    lines = SITES[:40]
+    found = judge(tmp_path, b"sss d" + b"s" * 35, records=COPIES, lines=lines)
+    assert found.out.splitlines()[1].split()[2:5] == b"40 3 3".split()
+    assert "not in the estimate: 36 judged pairs" in found.err
+    again = judge(tmp_path, b"d", records=COPIES, lines=lines)
+    assert again.out.splitlines()[1].split()[2:5] == b"40 40 38".split()
+
+
+def test_the_estimate_is_right_on_average_with_skewed_copies() -> None:
+    """400 draws, stopped at the 20th different text: 5 standard errors, seeded."""
+    generator = np.random.default_rng(1)
+    copied = np.repeat([0, 1], [800, 200])
+    texts_ = np.where(np.arange(1000) < 800, 0, np.arange(1000))  # 800 copies, 200 of their own
+    strata = Strata([900_000], [1000])
+    shares = []
+    for _ in range(400):
+        order = generator.permutation(1000)
+        asked = set(list(dict.fromkeys(texts_[order].tolist()))[:20])
+        told = [
+            (900_000, (SAME if copied[i] else DIFFERENT) if texts_[i] in asked else None)
+            for i in order.tolist()
+        ]
+        counted = strata.prefixes(told)
+        shares.append(sum(verdict == SAME for _, verdict in counted) / len(counted))
+    assert abs(np.mean(shares) - 0.2) < 5 * np.std(shares) / 20
+    assert np.std(shares) < 0.1
+
+
 # ---- precision
 
 
@@ -209,7 +278,7 @@ def test_the_weighted_bound_fails_rarely(shares: tuple[int, int]) -> None:
 
 def test_the_table_weighs_rows_by_their_pairs() -> None:
     strata = Strata.of({90: 900, 100: 100})
-    low, high = (_pair(text) for text in ("0.900000", "1.000000"))
+    low, high = 900_000, 1_000_000
     told = [(low, SAME), (low, DIFFERENT), (high, SAME), (high, SAME)]
     table = report(strata, told)
     assert table[3].split()[4] == "0.5500"
@@ -225,11 +294,6 @@ def test_so_many_more_judgements_reach_the_goal_and_no_fewer() -> None:
     assert ends(5, 5, 5, ALPHA) == (1, 1)
     fewer = [(k - 1, n - 1, size) for k, n, size in after]
     assert _low_end(fewer, 2) < GOAL
-
-
-def _pair(similarity: str) -> Verdict:
-    none = b"0" * 32
-    return Verdict(SAME, (none, none), (none, none), similarity.encode(), (b"a", b"b"))
 
 
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
