@@ -27,6 +27,7 @@ SHOWN_KINDS, SHOWN_NAMES = 4, 3  # other kinds of files; names for each kind or 
 MAX_NAME = 200  # bytes of a name that are shown
 HOUR = 3600
 TEXT_ALONE = "documents by text alone, not attachments or pictures"
+BODY_ALONE = "mails without their headers; --headers from,date,subject compares them"
 FLAT = "without detail"
 NO_PART = "without the part of the path"
 ANIMATED = "animated, never like a still"
@@ -81,7 +82,7 @@ class Tally:
 
     def leave_out(self, why: str, path: bytes) -> None:
         """Count a file that is not compared, under the reason `why`; -v prints its name."""
-        (self.compared if why in (NO_FILE, TEXT_ALONE) else self.left_out)[why] += 1
+        (self.compared if why in (NO_FILE, TEXT_ALONE, BODY_ALONE) else self.left_out)[why] += 1
         self._name(why, path, why)
 
     def animate(self, path: bytes) -> None:

@@ -47,6 +47,8 @@ DAMAGES = (
 )
 EMPTY, TOO_LONG = "empty", "longer than --max-line"
 CHANGED = "changed while it was read"
+MBOX_INSIDE = "mbox in an archive; unpack it"
+PACKED_NAME = re.compile(rb"(?i)\.(?:gz|bz2|xz|zst)\Z")
 PDF = rb"%PDF-"
 NO_TEXT = re.compile(b"|".join([PDF, *(b"(?:%b)" % signature for signature, *_ in SIGNATURES)]))
 
@@ -58,6 +60,7 @@ class Document(NamedTuple):
     changed: float = 0.0  # seconds since 1970, in UTC
     encoding: str = ""  # if it was guessed
     unread: mails.Hashes = frozenset()  # hashes of attachments
+    is_mail: bool = False
 
 
 class NoDocument(NamedTuple):
@@ -102,11 +105,12 @@ def is_archive(path: bytes) -> bool:
 
 def has_kind(path: bytes) -> bool:
     """Return whether a file is named like a mail, an mbox, or a document that is not plain text."""
-    return bool(mails.MBOX.search(path) or kinds_of(path))
+    return bool(mails.MBOX.search(PACKED_NAME.sub(b"", path)) or kinds_of(path))
 
 
 def kinds_of(path: bytes) -> list[DocumentKind]:
-    """Return the kinds of documents that a file is named like."""
+    """Return the kinds of documents that a file, if compressed the file in it, is named like."""
+    path = PACKED_NAME.sub(b"", path)
     named = [MAIL] if mails.is_named(path) else []
     return named + [kind for kind in KINDS if kind.name.search(path)]
 
@@ -184,7 +188,7 @@ def _outcomes(archive: archives.Archive, limit: int, text: Reader) -> Iterator[O
             if mails.MBOX.search(path) and head.strip():
                 raise ValueError("its first line is not `From`, an address and a date")
             outcome = text(path, head + stream.read(max(0, _most(path, limit) + 1 - len(head))))
-        named = is_archive(path) or suffix_of(os.fsdecode(path)) in OPENERS
+        named = is_archive(path) or (suffix_of(os.fsdecode(path)) in OPENERS and not packed)
         kinds = kinds_of(path)
         other = head and kinds and not any(kind.start.match(head) for kind in kinds)
         if isinstance(outcome, NoDocument) and outcome.skipped and (named or other):
@@ -226,6 +230,8 @@ def read(
 ) -> Outcome:
     """Return the document in a file's bytes; the kind follows from its name and first bytes."""
     kind = kind or next((each for each in kinds_of(path) if each.start.match(data)), None)
+    if not kind and mails.MBOX_START.match(data):
+        return NoDocument(path, MBOX_INSIDE, skipped=True)
     if not kind:
         return text_of(path, data, limit, dialect, guess)
     if len(data) > (most := max(limit, archives.MAX_FILE)):
@@ -245,7 +251,7 @@ def read(
         return NoDocument(path, TOO_LONG, f"its text has more than {limit:,} characters")
     if "\0" in text or not text.strip():
         return NoDocument(path, archives.BINARY if "\0" in text else EMPTY, skipped=True)
-    return Document(path, whole(text), len(data), encoding=encoding, unread=unread)
+    return Document(path, whole(text), len(data), 0.0, encoding, unread, kind is MAIL)
 
 
 def text_of(
@@ -253,8 +259,8 @@ def text_of(
 ) -> Outcome:
     r"""Return the document in a file's bytes, or why there is none; `limit`: maximum bytes.
 
-    >>> text_of(b"a", b"to be\n", 9)
-    Document(path=b'a', text='to be\n', bytes=6, changed=0.0, encoding='', unread=frozenset())
+    >>> text_of(b"a", b"to be\n", 9)  # doctest: +ELLIPSIS
+    Document(path=b'a', text='to be\n', bytes=6, changed=0.0, encoding='', unread=frozenset(), ...)
     >>> text_of(b"a", b"\x89PNG\0", 9)
     NoDocument(path=b'a', reason='binary', detail='', skipped=True)
     """

@@ -37,7 +37,8 @@ from neardup.files.folder_walk import (
     path_id,
     path_of,
 )
-from neardup.files.tally import NO_PART, TEXT_ALONE, Rules, Tally
+from neardup.files.tally import BODY_ALONE, NO_PART, TEXT_ALONE, Rules, Tally
+from neardup.lines.answer_tables import REMOVED
 from neardup.options import table
 from neardup.options.command_parser import SHARED, flags, plain_names
 from neardup.options.settings import Settings, settings_before_counts
@@ -58,7 +59,7 @@ from neardup.tools.documents.document_files import (
     is_archive,
     windows_1252,
 )
-from neardup.verification import OF_FILES
+from neardup.verification import OF_FILES, OUTPUTS
 
 PROGRAM = "python3 -m neardup documents"
 NAME = "neardup documents"
@@ -102,6 +103,7 @@ NUL_HELP = (
 )
 GUESSES: dict[str, Guess | None] = {STRICT: None, DETECT: detected}
 NONE: mails.Hashes = frozenset()
+REMOVALS = [OUTPUTS[name] for name in PATHS]
 SHORT_TEXT, SHORT_PAGE = 200, 2000  # characters, without and with --clean; longer ones have words
 SHORT = {0: "without a word", 1: "of one shingle at most, found only if equal"}
 LAST_SECOND = 253402300799  # of the year 9999
@@ -189,7 +191,8 @@ def find(
 ) -> None:
     """Write the answer for `lines`, a file of JSON lines whose ids are the paths of documents.
 
-    unread: hashes of their attachments and pictures; -0 removes none that the kept one lacks.
+    unread: hashes of their attachments, pictures and links; with -0, documents with some that the
+    kept one lacks are not removed, but kept.
     """
     if args.lines:
         with lines.open("rb") as source:
@@ -199,33 +202,65 @@ def find(
     loud = {QUIET: ["-q"], VERBOSE: ["-v"]}.get(args.verbosity, ["-q"] if paths else [])
     kept, members, partly, archives = args.output == "kept", 0, 0, set[bytes]()
 
-    def of_line(line: bytes) -> bytes:
-        nonlocal members, partly
-        line = f"{_id_of(line)}\n".encode() if kept else line
-        path = path_of(line.split()[0].decode()) if args.null else b""
-        if not args.null or walk.knows(path):
-            ids = line.decode().split()[:2] if args.null and not kept else ["", ""]
-            if unread.get(ids[0], NONE) <= unread.get(ids[1], NONE):
-                return line
-            partly += 1
-            return b""
-        members += 1
+    def lacks(line: bytes) -> bool:
+        """Count a line, of a removed id and the kept one, if the kept document has less."""
+        nonlocal partly
+        gone, by = line.decode().split()[:2]
+        less = not unread.get(gone, NONE) <= unread.get(by, NONE)
+        partly += less
+        return less
+
+    def in_archive(path: bytes) -> bytes:
+        """Return the line for a document in an archive: the archive, at its first kept member."""
         archive = archive_of(path)
         if not kept or archive in archives:
             return b""
         archives.add(archive)
         return path_id(archive).encode() + b"\n"
 
+    def of_line(line: bytes) -> bytes:
+        nonlocal members
+        line = f"{_id_of(line)}\n".encode() if kept else line
+        if not args.null:
+            return line
+        path = path_of(line.split()[0].decode())
+        if walk.knows(path):
+            return b"" if not kept and lacks(line) else line
+        members += 1
+        return in_archive(path)
+
+    def kept_too(removed: Path) -> Iterator[bytes]:
+        """Yield the removed documents of which the kept one has less, for -0."""
+        with removed.open("rb") as source:
+            for line in filter(lacks, source):
+                path = path_of(line.split()[0].decode())
+                if args.null:
+                    yield line if walk.knows(path) else in_archive(path)
+
     words = [*_words(args, options), *loud]
-    count = run.answer_for(NAME, PROGRAM, words, lines, answer, args.files, of_line)
+    more: Iterable[bytes] = ()
+    with ExitStack() as stack:
+        sink, removed = None, lines.with_name("removed")
+        if kept and unread:
+            if args.removed:
+                opened = file_answer("--removed", args.removed, [], REMOVED)
+                sink = stack.enter_context(opened)
+            words = [word for word in words if not word.startswith("--removed=")]
+            words, more = [*words, f"--removed={removed}"], kept_too(removed)
+        how = lines, answer, args.files, of_line
+        count = run.answer_for(NAME, PROGRAM, words, *how, more=more)
+        if sink:
+            with removed.open("rb") as source:
+                sink.write(source)
     if paths and args.verbosity > QUIET:
         said = f"{many(count, 'documents')} {args.output}"
         if members:
             said += f"; {members:,} of them in archives: -0 prints "
             said += f"{many(len(archives), 'archives')} instead" if kept else "only files"
         if partly:
-            said += f"; {partly:,} of them with attachments or pictures that the kept one lacks: "
-            said += "-0 leaves them out"
+            said += f"; {partly:,} {'removed' if kept else 'of them'} with attachments, pictures "
+            said += "or links that the kept one lacks: "
+            said += "-0 prints them, too" if kept else "-0 leaves them out"
         print(said, file=sys.stderr)
 
 
@@ -270,9 +305,12 @@ def json_lines(
                     tally.results += 1
                     if outcome.encoding:
                         tally.guess(outcome.encoding, outcome.path)
-                    if unread is not None and outcome.unread:
-                        unread[path_id(outcome.path)] = outcome.unread
+                    if outcome.unread:
                         tally.leave_out(TEXT_ALONE, outcome.path)
+                        if unread is not None:
+                            unread[path_id(outcome.path)] = outcome.unread
+                    if outcome.is_mail and not headers and settings.output in REMOVALS:
+                        tally.leave_out(BODY_ALONE, outcome.path)
                     values, id_ = settings.form.values, path_id(outcome.path).encode()
                     if unread is not None and values and values.of_ids([id_]) == [None]:
                         tally.leave_out(NO_PART, outcome.path)

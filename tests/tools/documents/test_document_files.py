@@ -331,3 +331,26 @@ def test_a_file_named_like_standard_input(tmp_path: Path, monkeypatch: pytest.Mo
     (found,) = read(Path("-"))
     assert isinstance(found, Document)
     assert (found.path, found.text) == (b"-", "to be")
+
+
+def test_compressed_files_are_of_the_kind_in_their_name(tmp_path: Path) -> None:
+    mail = b"Subject: s\n\nto be"
+    for name, data, expected in (
+        ("a.eml.gz", mail, "to be"),
+        ("a.bin.gz", b"\0\1", archives.BINARY),
+        ("a.pdf.gz", b"%PDF-1.4", "cannot be read"),
+    ):
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(data))
+        (found,) = read(path)
+        assert expected in found[1] or "pypdf" in found[1], found
+
+
+def test_an_mbox_in_an_archive_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr("box", b"From a@b Thu Jan  1 00:00:00 2020\nSubject: s\n\nto be\n")
+    (found,) = read(path)
+    assert found == NoDocument(
+        os.fsencode(path) + b"!box", document_files.MBOX_INSIDE, skipped=True
+    )

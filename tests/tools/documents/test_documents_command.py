@@ -350,8 +350,16 @@ def test_attachments_that_the_kept_mail_lacks_keep_a_mail_from_xargs(tmp_path: P
         assert documents(tmp_path, *words).out.count(b"\n") == 5
     first = f"{top}/b.eml, {top}/c.eml, {top}/d.eml"
     assert f"3 documents by text alone, not attachments or pictures ({first}); look" in removed.err
-    kept = documents(tmp_path, "--output=kept", "-0", "--keep=prefer:mbox", top)
-    assert kept.out == os.fsencode(top / "e.mbox") + b"\0"
+    assert "--headers from,date,subject" in removed.err
+    assert "--headers" not in documents(tmp_path, "--output=removed", "--headers=from", top).err
+    words = "--output=kept", "--keep=prefer:mbox", "--removed", tmp_path / "gone.tsv", top
+    kept = documents(tmp_path, "-0", *words)
+    names = ("e.mbox", "b.eml", "c.eml", "d.eml")
+    assert kept.out == b"".join(os.fsencode(top / name) + b"\0" for name in names)
+    assert (tmp_path / "gone.tsv").read_text().count("\n") == 5
+    assert "3 removed with attachments" in kept.err
+    assert documents(tmp_path, *words).out.split() == [os.fsencode(top / "e.mbox/#1")]
+    assert "text alone" in documents(tmp_path, "--output=lines", top).err
     old = tmp_path / "old.jsonl"
     documents(tmp_path, "--output=lines", "-o", old, top / "e.mbox")
     again = documents(tmp_path, "--output=removed", "--against", old, top / "e.mbox")
