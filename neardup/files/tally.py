@@ -26,7 +26,7 @@ from neardup.runtime.summary import QUIET, SHOWN_BAD_LINES, VERBOSE, many
 SHOWN_KINDS, SHOWN_NAMES = 4, 3  # other kinds of files; names for each kind or reason
 MAX_NAME = 200  # bytes of a name that are shown
 HOUR = 3600
-TEXT_ALONE = "documents by text alone, not attachments or pictures"
+TEXT_ALONE = "documents by text alone, not attachments, pictures or links"
 BODY_ALONE = "mails without their headers; --headers from,date,subject compares them"
 FLAT = "without detail"
 NO_PART = "without the part of the path"

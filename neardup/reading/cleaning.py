@@ -168,7 +168,7 @@ def all_text(page: str) -> str:
     """Return all text of an HTML page that may be shown, without tags, scripts and its title.
 
     >>> all_text("<title>a</title><header>Order 7</header><svg>b</svg><style>c</style>")
-    ' Order 7 b '
+    'Order 7 b '
     """
     return _Reader(page, NEVER_SHOWN).text() if "<" in page else decoded(page)
 

@@ -349,7 +349,10 @@ def test_attachments_that_the_kept_mail_lacks_keep_a_mail_from_xargs(tmp_path: P
         assert said in removed.err
         assert documents(tmp_path, *words).out.count(b"\n") == 5
     first = f"{top}/b.eml, {top}/c.eml, {top}/d.eml"
-    assert f"3 documents by text alone, not attachments or pictures ({first}); look" in removed.err
+    assert (
+        f"3 documents by text alone, not attachments, pictures or links ({first}); look"
+        in removed.err
+    )
     assert "--headers from,date,subject" in removed.err
     assert "--headers" not in documents(tmp_path, "--output=removed", "--headers=from", top).err
     words = "--output=kept", "--keep=prefer:mbox", "--removed", tmp_path / "gone.tsv", top
