@@ -163,15 +163,14 @@ def main() -> None:
             except KeyboardInterrupt:
                 raise KeyboardInterrupt(f"interrupted; the verdicts are in {path}") from None
             known, _ = not_pairs.read_verdicts(path, making)
-    answers = [(size, known[key].verdict if key in known else None) for key, size in draws]
-    counted = strata.prefixes(answers)
-    if late := sum(answer is not None for _, answer in answers) - len(counted):
+    counted = strata.prefixes(draws, known)
+    if late := {key for key, _ in draws if key in known} - {key for key, _ in counted}:
         print(
-            f"not in the estimate: {many(late, 'judged pairs')}, drawn after one that was skipped "
-            "or not yet shown; run judge again to judge that one",
+            f"not in the estimate: {many(len(late), 'judged pairs')}, drawn after one that was "
+            "skipped or not yet shown; run judge again to judge that one",
             file=sys.stderr,
         )
-    print("\n".join(report(strata, counted)))
+    print("\n".join(report(strata, [(size, known[key].verdict) for key, size in counted])))
 
 
 def _sample(
@@ -245,7 +244,8 @@ def _opened(path: Path, making: str, reading: bool) -> Iterator[tuple[int, dict[
         known, end = not_pairs.read_verdicts(path, making)
         cut = os.fstat(file).st_size - end
         if cut:
-            print(f"{path}: the last line was cut short; that verdict is lost", file=sys.stderr)
+            fate = "not counted" if reading else "lost"  # another judge may be writing it
+            print(f"{path}: the last line was cut short; that verdict is {fate}", file=sys.stderr)
         with naming(path):
             if not reading:
                 os.ftruncate(file, end)

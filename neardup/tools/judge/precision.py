@@ -8,14 +8,14 @@ and so does the weighted mean of their ends, for all thresholds at once.
 Letters: H strata, with N pairs each of which n are judged and k the same; α = 0.05.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from math import ceil, floor, inf
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 import numpy as np
 
 from neardup.similarity.intervals import clopper_pearson
-from neardup.verification.not_pairs import SAME
+from neardup.verification.not_pairs import SAME, Two
 
 ALPHA = 0.05
 GOAL = 0.99
@@ -49,23 +49,28 @@ class Strata(NamedTuple):
         """Return the number of the stratum of a similarity."""
         return int(np.searchsorted(self.lows, millionths, side="right")) - 1
 
-    def prefixes(self, draws: Sequence[tuple[int, Optional[bytes]]]) -> list[tuple[int, bytes]]:
-        """Return (similarity, verdict) of the draws in each stratum before the first without one.
+    def prefixes(
+        self, draws: Sequence[tuple[Two, int]], known: Container[Two]
+    ) -> list[tuple[Two, int]]:
+        """Return the draws of each stratum before its first one that is not in `known`.
 
         Later ones are not a random sample: they have verdicts because they were easy, or because
         their texts were also in another draw.
 
-        >>> Strata([900000], [4]).prefixes([(900000, b"same"), (910000, None), (900000, b"same")])
-        [(900000, b'same')]
+        draws: (texts, similarity in millionths), in random order; known: those with a verdict.
+
+        >>> one, two = (b"a", b"b"), (b"a", b"c")
+        >>> Strata([900000], [4]).prefixes([(one, 900000), (two, 910000), (one, 900000)], {one})
+        [((b'a', b'b'), 900000)]
         """
         ended: set[int] = set()
         counted = []
-        for millionths, verdict in draws:
+        for key, millionths in draws:
             number = self.number(millionths)
-            if verdict is None:
+            if key not in known:
                 ended.add(number)
             elif number not in ended:
-                counted.append((millionths, verdict))
+                counted.append((key, millionths))
         return counted
 
 
