@@ -139,7 +139,8 @@ def _pdf_parts(data: bytes) -> tuple[list[str], set[bytes]]:
         content = page.get_contents()
         unread.add(_drawn(b"" if content is None else content.get_data()))
         for note in page.get("/Annots") or ():
-            note = note.get_object()
+            if not isinstance(note := note.get_object(), dict):
+                continue
             filled = [_value(note), str(note.get("/Contents", ""))]
             texts += filled
             unread.add("".join(filled).encode("utf-8", "surrogatepass"))
@@ -155,10 +156,10 @@ def _pdf_parts(data: bytes) -> tuple[list[str], set[bytes]]:
 def _value(field: Any) -> str:
     """Return the value of a field of a form, which may be that of a parent."""
     for _ in range(99):
-        if "/V" in field or "/Parent" not in field:
+        if not isinstance(field, dict) or "/V" in field:
             break
-        field = field["/Parent"]
-    return str(field.get("/V", ""))
+        field = field.get("/Parent")
+    return str(field.get("/V", "")) if isinstance(field, dict) else ""
 
 
 def _drawn(content: bytes) -> bytes:
@@ -175,6 +176,7 @@ def _objects(top: Any, seen: set[int], plain: bool) -> Iterator[bytes]:
 
     seen: the numbers of objects that are left out; gets those that are visited.
     """
+    from pypdf.errors import PyPdfError
     from pypdf.generic import IndirectObject, StreamObject
 
     todo = [top]
@@ -184,7 +186,11 @@ def _objects(top: Any, seen: set[int], plain: bool) -> Iterator[bytes]:
             if thing.idnum in seen:
                 continue
             seen.add(thing.idnum)
-            thing = thing.get_object()
+            try:
+                thing = thing.get_object()
+            except PyPdfError:  # the text may be whole
+                yield b"damaged"
+                continue
         keys = sorted(thing.keys() - PDF_SKIPPED.split()) if isinstance(thing, dict) else []
         values = [(key, thing.raw_get(key)) for key in keys] or [("", thing)]
         own = ""
@@ -325,5 +331,6 @@ def _unread(each: ElementTree.Element, name: str, foreign: bool, leaf: str) -> I
         yield f"{name} {text}"
     for key, value in sorted(each.attrib.items()):
         key = key.rpartition("}")[2]
-        if key in ("formula", "href") or (whole and key not in NUMBERS):
+        linked = key in ("formula", "href") or (key == "instr" and ":" in value)
+        if linked or (whole and key not in NUMBERS):
             yield f"{name} {key} {value}"

@@ -185,6 +185,9 @@ UNREAD: dict[str, Callable[[str], bytes | dict[str, str | bytes]]] = {
     "macro.docx": lambda n: edited("a.docx", "", "", **{"word/vbaProject.bin": n}),
     "deleted.docx": lambda n: edited("a.docx", END, f"<w:delText>{n}</w:delText>{END}"),
     "symbol.docx": lambda n: edited("a.docx", END, f"<w:sym w:char='{n}'/>{END}"),
+    "field.docx": lambda n: edited(
+        "a.docx", END, f"<w:fldSimple w:instr='HYPERLINK http://a/{n}'/>{END}"
+    ),
     "shape.docx": lambda n: edited("a.docx", END, f"<v:shape {NAMESPACES} path='{n}'/>{END}"),
     "link.docx": lambda n: edited("a.docx", "", "", **{"word/_rels/document.xml.rels": LINKS % n}),
     "note.odt": lambda n: edited("a.odt", OPEN_END, f"<o:annotation>{n}</o:annotation>{OPEN_END}"),
@@ -224,6 +227,13 @@ def test_what_is_not_read_as_text_is_told_apart(name: str, tmp_path: Path) -> No
     one, same, other = found("11"), found("11", zipfile.ZIP_DEFLATED), found("22")
     assert one == same
     assert one[0] != other[0] or (one[1] and other[1] and one[1] != other[1])
+
+
+@pytest.mark.parametrize("note", ["/Subtype/Widget/Parent null", "/AP<</N 6 0 R>>", ">>null<<"])
+def test_the_text_of_a_pdf_is_read_beside_damaged_notes(note: str, tmp_path: Path) -> None:
+    found = pdf_outcome(tmp_path, annotated(note, b"<</A"))
+    assert isinstance(found, Document), found
+    assert found.text.strip() == EXPECTED
 
 
 @pytest.mark.parametrize("target", ["word/main.xml", "/word/main.xml"])
