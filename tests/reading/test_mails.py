@@ -177,6 +177,7 @@ def test_a_picture_beside_the_page_does_not_hide_the_text(
             of_kind("message/delivery-status", REPORT % 2),
         ),
     ],
+    ids=["picture", "page", "event", "link", "header", "forwarded", "report"],
 )
 def test_mails_that_differ_beside_their_text(one: bytes, other: bytes, tmp_path: Path) -> None:
     first, same, second = (eml(tmp_path, data) for data in (one, one, other))
