@@ -255,6 +255,7 @@ LATE = b'{"id": "a", "text": "b", "more": {"copies": 1}}\n' * 30_000 + b'{"id":1
         ("late.jsonl", LATE),
         ("a.tsv", b"copies\tid\ttext\n"),
     ],
+    ids=["csv", "jsonl", "escaped", "late", "tsv"],
 )
 def test_columns_that_are_there(name: str, data: bytes, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(data)
