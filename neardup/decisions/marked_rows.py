@@ -24,10 +24,10 @@ import numpy as np
 
 from neardup.decisions.kept_lines import AGAIN, FILE_PLACES, Places, kept_lines, lines_from
 from neardup.lines.answer_lines import NO_PAIR, is_mark
-from neardup.options.settings import Settings
 from neardup.reading.compressed import LINES, opened
 from neardup.reading.dialects import Dialect
 from neardup.reading.input_files import InputFile
+from neardup.reading.input_format import InputFormat
 from neardup.reading.row_files import json_row
 from neardup.reading.separated_rows import Table, row_ends
 from neardup.reading.text_rows import FlawError, Line, Row, row_of
@@ -49,11 +49,16 @@ class Marks(Places):
     """
 
     def __init__(
-        self, settings: Settings, left_out: np.ndarray, decided: IO[bytes], file: InputFile
+        self,
+        form: InputFormat,
+        prefix: str,
+        left_out: np.ndarray,
+        decided: IO[bytes],
+        file: InputFile,
     ):
         super().__init__(decided, file)
-        self._dialect, self.names = settings.form.dialect, names_of(settings)
-        self._check = partial(check_columns, settings, file.name)
+        self._dialect, self.names = form.dialect, names_of(prefix)
+        self._check = partial(check_columns, prefix, file.name)
         self._name = file.name
         self._has_name = re.compile(
             rb"\\u00|" + "|".join(map(json.dumps, self.names)).encode()  # also if it is escaped
@@ -62,7 +67,7 @@ class Marks(Places):
         self._left_out = chain(map(int, mine), repeat(END))
         self._marks = chain(_marks(decided, file.first), repeat(NO_MARK))
         self._first, self._rows = file.first, 0
-        self._fields = settings.form.fields
+        self._fields = form.fields
         self._asked, self._out, self._next = -1, next(self._left_out), next(self._marks)
         self._as_json = lru_cache(lambda mark: json_row(dict(zip(self.names, mark)))[:-2])
 
@@ -167,27 +172,26 @@ class Marks(Places):
         return "".join(fields).encode("utf-8", "surrogateescape")
 
 
-def names_of(settings: Settings) -> list[str]:
-    return [f"{settings.mark_prefix}{name}" for name in COLUMNS]
+def names_of(prefix: str) -> list[str]:
+    return [f"{prefix}{name}" for name in COLUMNS]
 
 
-def check_columns(settings: Settings, file: str, columns: Iterable[str]) -> None:
+def check_columns(prefix: str, file: str, columns: Iterable[str]) -> None:
     """Raise StageError if a file has one of the columns that are added."""
-    if both := sorted({*columns} & {*names_of(settings)}):
-        other = to_add("--mark-prefix", f"neardup_{settings.mark_prefix}")
+    if both := sorted({*columns} & {*names_of(prefix)}):
+        other = to_add("--mark-prefix", f"neardup_{prefix}")
         raise StageError(f"{file}: has a column {both[0]}, which --output marked adds; {other}")
 
 
-def check_files(settings: Settings, files: Sequence[InputFile]) -> None:
+def check_files(form: InputFormat, prefix: str, files: Sequence[InputFile], max_line: int) -> None:
     """Raise StageError if a table, or the first JSON line of a file, has a column to be added."""
-    form = settings.form
     for file in files if form.fields else ():
         columns = form.columns(file.path, file.name) if form.has_header else ()
         found: Iterable[str] = [getattr(each, "name", each) for each in columns]
         if form.kind_of(file.name) == "jsonl":
             with opened(file.path, file.name) as stream, suppress(FlawError):
-                found = row_of(stream.readline(settings.max_line))
-        check_columns(settings, file.name, found)
+                found = row_of(stream.readline(max_line))
+        check_columns(prefix, file.name, found)
 
 
 def _marks(decided: IO[bytes], first: int) -> Iterator[tuple[int, bytes, Mark]]:

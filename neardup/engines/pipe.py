@@ -285,11 +285,13 @@ def keep() -> None:
             if settings.output is OUTPUTS[MARKED]:
                 if "-" in names:
                     raise UsageError("-: --output marked reads its input twice; name FILE instead")
-                check_files(settings, files)
+                form, prefix = settings.form, settings.mark_prefix
+                check_files(form, prefix, files, settings.max_line)
                 left_out, counters = array("Q"), Counters("keep", verbosity=QUIET)
                 read = settings.blocks(names, places=places)
                 deque(pairs.parsed(read, settings, counters, left_out.frombytes), 0)
-                of_file = partial(Marks, settings, np.sort(np.array(left_out, np.uint64)))
+                missing = np.sort(np.array(left_out, np.uint64))
+                of_file = partial(Marks, form, prefix, missing)
             how = settings.form, files, settings.max_line, decided
             with open(STDOUT, "wb", closefd=False) as sink:
                 keep_in_one(*how, sink, of_file=of_file)

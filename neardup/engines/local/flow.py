@@ -351,7 +351,8 @@ def keep(plan: Plan) -> None:
     of_file: PlacesOf = Places
     if plan.settings.output is OUTPUTS[MARKED]:
         found = [np.fromfile(path, np.uint64) for path in plan.paths("left_out")]
-        of_file = partial(Marks, plan.settings, np.sort(np.concatenate(found)))
+        left_out = np.sort(np.concatenate(found))
+        of_file = partial(Marks, form, plan.settings.mark_prefix, left_out)
     with open(plan.path("by_place"), "rb") as decided:
         if answer.rows:
             with answer.opened() as sink:

@@ -108,7 +108,8 @@ def main(
             more |= {"unchanged": Unchanged(names), "lists_removed": lists_removed}
             plan = Plan.of(name, [], *inputs, **more)
             if settings.output is OUTPUTS[MARKED]:
-                check_files(settings, plan.new_files())
+                asked = settings.form, settings.mark_prefix
+                check_files(*asked, plan.new_files(), settings.max_line)
             if settings.output.rows and not (answer.folder or answer.rows):
                 check_one_answer(settings.form, plan.new_files())
             shown = plan.progress.shown(args.verbosity)
