@@ -131,7 +131,7 @@ class Tally:
             print("\n".join([*found, self.summary(note)]), file=sys.stderr)
         if not self.results:
             noun = self._rules.noun
-            raise StageError(f"found no {noun} that could be read; name a folder of {noun}s")
+            raise StageError(f"found no {noun} to compare; name a folder of {noun}s")
 
     def summary(self, note: str) -> str:
         """Return the summary; `note`: a line on the cache."""

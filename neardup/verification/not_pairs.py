@@ -19,6 +19,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+from itertools import compress
+from operator import not_
 from pathlib import Path
 from typing import NamedTuple
 
@@ -153,8 +155,10 @@ class NotPairs:
 
     def parted(self, ids: list[bytes]) -> tuple[list[bytes], list[bytes]]:
         """Divide ids into those that are not apart, and those that are."""
-        apart = [id_ for id_ in ids if self.is_apart(id_)]
-        return ([id_ for id_ in ids if id_ not in apart], apart) if apart else (ids, apart)
+        if not self.by_ids:
+            return ids, []
+        marks = [bare in self._ids for bare in self._bare(ids)]
+        return [*compress(ids, map(not_, marks))], [*compress(ids, marks)]
 
     def touched(self, ids: list[list[bytes]], sets: Ragged) -> np.ndarray:
         """Mark the sets that may be in a pair to keep out, or that have a record apart (bool)."""

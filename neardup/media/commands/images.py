@@ -158,7 +158,7 @@ def main() -> None:
                     write_to(sink, (line(file.path, of.hashes) for file, of in old_kept))
             if args.against and not (stored or old_tally.results):
                 raise StageError(
-                    "--against: found no picture that could be read; name a folder of pictures"
+                    "--against: found no picture to compare; name a folder of pictures"
                 )
             every = [*kept, *old_kept]
             facts = [facts_of_file(*pair) for pair in every]

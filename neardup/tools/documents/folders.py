@@ -82,7 +82,7 @@ def main() -> None:
     if args.verbosity > QUIET:
         print(summary(tally, pairs_found, cache.note), file=sys.stderr)
     if tally.failed and not tree.paths:
-        raise StageError("found no file that could be read; name a folder of files")
+        raise StageError("found no file to compare; name a folder of files")
 
 
 def line_of(tree: FolderTree, pair: FolderPair, left_out: Below, linked: Below) -> bytes:

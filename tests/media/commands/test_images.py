@@ -303,8 +303,8 @@ def test_files_of_hashes_that_do_not_fit_are_refused(
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["--against=nothing"], 1, "--against: found no picture that could be read; name a "),
-        (["--against=old/cut.jpg"], 1, "--against: found no picture that could be read"),
+        (["--against=nothing"], 1, "--against: found no picture to compare; name a "),
+        (["--against=old/cut.jpg"], 1, "--against: found no picture to compare"),
         (["--against=notes.txt"], 2, "--against notes.txt: was not written by --output "),
         (["--against=absent"], 1, "absent: no such file"),
         (["--against=old", "--output=clusters"], 2, "--against needs --output pairs or kept or "),
@@ -353,8 +353,8 @@ def test_leaks(way: str, sides: Path) -> None:
         ("new/-x.png", "old", (), 3, "images: 1 training file not read; to accept this, add: --al"),
         ("new/-x.png", "old", ("--allow-unsearched",), 0, "1 not read: 1 damaged"),
         ("old", "old/1 %.png", (), 1, "1 of 3 test pictures leaked (33.33%); 1 not looked for: 1 "),
-        ("old/cut.jpg", "old", (), 1, "found no picture that could be read"),
-        ("new", "nothing", (), 1, "--against: found no picture that could be read"),
+        ("old/cut.jpg", "old", (), 1, "found no picture to compare"),
+        ("new", "nothing", (), 1, "--against: found no picture to compare"),
         ("new", "", (), 2, "type: python3 -m neardup images TEST --against TRAIN --output leaks"),
     ],
 )

@@ -149,7 +149,7 @@ def test_a_folder_without_pictures_or_videos_is_refused(command: str, tmp_path: 
         words = f"--output={output}", "-o", tmp_path / "answer"
         result = RUN[command](tmp_path, tmp_path / "empty", *words)
         assert (result.code, result.out) == (1, b"")
-        assert re.search(r"found no (\w+) that could be read; name a folder of \1s", result.err)
+        assert re.search(r"found no (\w+) to compare; name a folder of \1s", result.err)
     assert (tmp_path / "answer").read_text() == "as before"
 
 

@@ -283,7 +283,7 @@ def test_stdout_that_is_full(folder: Path, tmp_path: Path) -> None:
 def test_documents_that_cannot_be_read_end_the_run(folder: Path, tmp_path: Path) -> None:
     for words, said in {
         ("--strict", folder): "latin.txt: not UTF-8: byte 4; without --strict it is counted",
-        (folder / "picture.png",): "found no document that could be read; name a folder of doc",
+        (folder / "picture.png",): "found no document to compare; name a folder of doc",
     }.items():
         command = [*NEARDUP, "documents", "--encoding=strict", *words]
         refuse(command, tmp_path, said, code=1)

@@ -195,7 +195,7 @@ def test_a_folder_that_cannot_be_read(top: Path, here: Here) -> None:
     out, err = here(folder_walk.os, "scandir", b"photos/1", *words)
     assert out.split("\t")[3:6] == ["13", "1", "9"]
     assert "photos/1: folder cannot be read: Permission denied" in err
-    with pytest.raises(StageError, match="found no file that could be read; name a folder of"):
+    with pytest.raises(StageError, match="found no file to compare; name a folder of"):
         here(folder_walk.os, "scandir", b"photos/1", top / "photos" / "1")
 
 
