@@ -221,7 +221,7 @@ def _examples(true: Pairs, printed: Pairs, options: Options, files: list[str]) -
 def _why(options: Options, files: list[str], a: str, b: str) -> str:
     flags = exact_answers.pair_options(options)
     if exact_answers.asked_kind(options) and options.measure == "cosine":
-        flags.append("--scheme=projection")  # the one that promises it
+        flags.append("--scheme=projection")  # the scheme with a promise for cosine
     words = [*files, a, b]
     words = ["--", *words] if any(word.startswith("-") for word in words) else words
     return as_called(shlex.join(["python3", "-m", "neardup", "why", *flags, *words]))

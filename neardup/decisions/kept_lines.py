@@ -142,7 +142,7 @@ def keep_files(
         read[i] = of_file
         passed(sum(read))
 
-    # The header is still to be written with a file if nothing was written before.
+    # Lazy: a file is read once all before it are written, and `header` is False after any output.
     kept = (
         kept_of(form, file, max_line, places, header, partial(in_all, i))
         for i, file in enumerate(files)
@@ -215,7 +215,7 @@ class Places:
         return kept_lines(chunks, first - header, chain(left_out, self), check=check)
 
     def of_table(self, table: Table, first: int, with_header: bool) -> Iterator[bytes]:
-        """Yield the rows of CSV to write."""
+        """Yield the bytes of a CSV table without the rows of removed records."""
         return kept_rows(table, first, iter(self), with_header)
 
     def of_batches(self, batches: Iterable[Any], first: int) -> Iterable[Any]:

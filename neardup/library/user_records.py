@@ -221,7 +221,7 @@ def apart(records: list[Any]) -> "tuple[list[Hashable] | None, list[Any]]":
         except TypeError:
             raise ValueError(f"record {i}: an id must be hashable, and this one is not") from None
         if record[0] is None or record[0] != record[0]:
-            raise ValueError(f"record {i}: {record[0]} cannot be an id")
+            raise ValueError(f"record {i}: {record[0]} cannot be an id; use text or a number")
     ids, found = zip(*records)
     return list(ids), list(found)
 

@@ -49,7 +49,7 @@ class UserVectors:
             digits = _of_texts(texts, found, (bits or DEFAULT_BITS) // DIGIT_BITS)
         here = digits.shape[1] * DIGIT_BITS
         if bits is not None and here != bits:
-            raise ValueError(f"record 0 has {here} bits, but bits={bits}")
+            raise ValueError(f"record 0 has {here} bits, but bits={bits}; leave bits out")
         if not MIN_BITS <= here <= MAX_BITS:
             raise ValueError(f"record 0 has {here} bits; expected {MIN_BITS} to {MAX_BITS}")
         return cls(ids, digits)
@@ -109,7 +109,7 @@ def _of_texts(texts: list[str], found: list[Any], digits: int) -> np.ndarray:
         if len(text) != first:
             unit = "hexadecimal digits" if isinstance(found[i], str) else "bytes"
             n, m = (x if isinstance(found[i], str) else x // 2 for x in (len(text), first))
-            raise ValueError(f"record {i} has {n} {unit}, and record 0 has {m}")
+            raise ValueError(f"record {i} has {n} {unit}, and record 0 has {m}; use one length")
     encoded = "".join(texts).encode("ascii", "replace")
     values = DIGITS[np.frombuffer(encoded, np.uint8)].reshape(len(texts), first)
     wrong = np.flatnonzero((values == NO_DIGIT).any(axis=1))

@@ -42,9 +42,7 @@ def read_counts(path: str, own: bool = False) -> TokenCounts:
         sizes, holders = _columns(data[to_sizes:to_tokens], b"s").astype(np.int64)
         tokens, frequencies = _columns(data[to_tokens:], b"t")
     except (ValueError, OverflowError, StageError):  # StageError: no line end, as in /dev/zero
-        raise StageError(
-            f"{path}: is not a file of token counts written by step.py count order"
-        ) from None
+        raise StageError(f"{path}: is not a file of token counts; see step.py count -h") from None
     if not data and not own:
         raise StageError(f"{path}: is empty; leave --counts out, or count the tokens again")
     order = np.argsort(tokens)

@@ -92,7 +92,7 @@ def _digits_of(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         left &= np.uint64(31)
         left += np.uint64(ZERO + CONTINUED)
         digits[:, -1 - place] = left
-    return digits[needed], widths  # row by row, and so number by number
+    return digits[needed], widths  # a mask reads row by row, and a row is a number
 
 
 def _with_weights(
@@ -105,7 +105,7 @@ def _with_weights(
         digit = np.where(left > 0, (left - 1) % WEIGHT_BASE + 1, 0)
         columns.append(digit.astype(np.uint8))
         left = (left - digit) // WEIGHT_BASE
-    before = np.zeros(len(widths), dtype=np.int64)  # what a weight takes
+    before = np.zeros(len(widths), dtype=np.int64)  # characters of its weight
     before[heavy] = 2 + sum(column > 0 for column in columns)
     ends = np.cumsum(widths + before)
     text = np.full(len(digits) + before.sum(), ZERO + CONTINUED, dtype=np.uint8)

@@ -62,7 +62,7 @@ LETTERS = str.maketrans(
 
 
 def plain(text: str) -> str:
-    r"""Return a text in NFC, without characters that nobody sees, such as a zero-width space.
+    r"""Return a text in NFC, without invisible characters such as a zero-width space.
 
     >>> plain("Ju\u00adne\ufeff 3\ufe0f, e\u200d\u0301")
     'June 3, é'

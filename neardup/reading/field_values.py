@@ -6,7 +6,7 @@
 Two sets of tokens are *apart* if their tokens were shifted by hashes of different values: they have
 no token in common, so that no scheme, join or engine has to know about --within.  Similarities of
 sets with one value do not change.  --across, and fingerprints, whose bits cannot be shifted, need
-the hash beside the id: it is the last column of `Batch.ranks`, and then in the tagged id.
+the hash in addition to the id: it is the last column of `Batch.ranks`, and then in the tagged id.
 
 A record without a value (null, an empty text, or no match) is compared with none.  Two values have
 the same hash once in 2^64.

@@ -259,7 +259,7 @@ class InputFormat(NamedTuple):
 
     @property
     def pairs_by_value(self) -> bool:
-        """True if pairs are chosen by values beside the ids: with --across, and of fingerprints."""
+        """True if values decide on pairs of records: --across, or --within of fingerprints."""
         return self.values is not None and not self.sets_apart
 
     def _records(self, needs_id: bool = False) -> Callable[[Any], Iterator[Record]]:
@@ -329,7 +329,7 @@ class InputFormat(NamedTuple):
         return " ".join([*words, self.probe()]).rstrip()
 
     def probe(self) -> str:
-        """Return a digest of the shingles of fixed texts, in 16 hexadecimal digits; "" for sets."""
+        """Return 16 hex digits that change if texts get other shingles; "" for sets."""
         if self.shingle is None:
             return ""
         shingles, _ = self.shingle.many(list(map(self.clean, PROBED)))

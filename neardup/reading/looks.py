@@ -25,7 +25,7 @@ from neardup.reading.text_rows import FlawError, Row, row_of, text_lines
 from neardup.runtime.program import StageError, to_add
 from neardup.runtime.summary import DOCUMENTS
 
-NAME = re.compile(r"[^\W\d]\w*")  # of a column, even of what is read as text
+NAME = re.compile(r"[^\W\d]\w*")  # column names that reveal a table among texts
 ANY_NAME = re.compile(r"[^\W\d][\w .()-]{0,29}")
 LISTED = 5
 JSON_LINES, TABLE, PROSE = "JSON lines", "a table with the columns ", "text without ids"

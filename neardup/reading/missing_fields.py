@@ -204,7 +204,7 @@ def options_for(rows: Sequence[Row], flags: Sequence[str]) -> "list[str] | None"
 
 def _reads(rows: Sequence[Row], fields: Fields) -> bool:
     """Return whether at least half of the rows are records with these fields."""
-    if fields.binary or not fields.texts:  # digits are not checked here
+    if fields.binary or not fields.texts:  # fingerprints are not checked here
         return True
     records = row_records(list(rows), fields)
     return 2 * sum(not record.flaw for record in records) >= len(rows)

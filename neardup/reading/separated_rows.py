@@ -62,7 +62,7 @@ def whole_rows(
     ended = False
     while held or not ended:
         if not ended:
-            more = stream.read(max(BLOCK_BYTES, len(held)))  # a long row is scanned few times
+            more = stream.read(max(BLOCK_BYTES, len(held)))  # doubles, so a row is scanned rarely
             ended = not more
             held += more
             if ended and held and not dialect.masked(held).endswith((b"\n", b"\r")):

@@ -291,7 +291,7 @@ class Shingler:
         return f"{self.unit}:{self.width}" + ":bag" * self.bag
 
     def __call__(self, text: str) -> np.ndarray:
-        """Return the shingles of a text (uint64) in order; in a bag, all of them differ."""
+        """Return the shingles of a text (uint64) in order; a bag numbers repeats, so all differ."""
         return self.many([text])[0]
 
     def many(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

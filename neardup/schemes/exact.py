@@ -144,7 +144,7 @@ class Prefix(Scheme):
         ]
 
     def probe(self) -> str:
-        """Return a digest of keys of fixed sets, without counts, which would reject the sets."""
+        """Return the digest without token counts, which would reject sets that were not counted."""
         return super().probe() if self.counts is None else replace(self, counts=None).probe()
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:

@@ -109,7 +109,7 @@ class NearBlocks(bit_keys.OfBlocks):
 
 
 def exact_ways(bits: int, distance: int) -> bit_keys.Ways:
-    """Return the cheapest masks under which every pair shares a key.
+    """Return the cheapest masks under which all fingerprints within `distance` share a key.
 
     >>> exact_ways(256, 31), exact_ways(64, 3)
     (NearBlocks(bits=256, number=16, distance=31), Blocks(bits=64, number=4, distance=3))

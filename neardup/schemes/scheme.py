@@ -193,7 +193,7 @@ class Scheme(ABC):
         """
 
     def probe(self) -> str:
-        """Return a digest of the keys of some fixed sets, in 16 hexadecimal digits."""
+        """Return a digest that changes if fixed sets get other keys, in 16 hexadecimal digits."""
         words = random_words(1, sum(PROBE_SIZES))
         keys = self.keys(Ragged.from_unsorted(words, np.array(PROBE_SIZES)))
         digest = blake2b(keys.values.astype("<u8").tobytes(), digest_size=8)

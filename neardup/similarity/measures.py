@@ -55,7 +55,10 @@ class Threshold:
         if not 0 < value <= 1:
             raise ValueError(f"{text} is outside 0 < t <= 1")
         if value.denominator > MAX_DENOMINATOR:
-            raise ValueError(f"{text} has more than 9 decimals, or a denominator above 10^9")
+            raise ValueError(
+                f"{text} has more than 9 decimals, or a denominator above 10^9; type fewer "
+                "decimals, or a fraction such as 2/3"
+            )
         return cls(value.numerator, value.denominator)
 
     @classmethod

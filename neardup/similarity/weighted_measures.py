@@ -80,7 +80,7 @@ class TokenWeights:
 
 
 class CommonPlaces(NamedTuple):
-    """For each common value: the index of its pair, and two positions in `rows.values` (int64)."""
+    """Values that both rows of a pair have: the pair, and two positions in `rows.values`."""
 
     pair: np.ndarray
     left: np.ndarray

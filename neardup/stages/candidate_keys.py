@@ -165,7 +165,7 @@ _Places = TypeVar("_Places", int, np.ndarray)
 
 
 def words_in_text(words: int) -> np.ndarray:
-    """Return an empty filter of `words` words as text (uint64), including its line ends."""
+    """Return the text of an empty filter of `words` words and line ends, 8 bytes per uint64."""
     text = np.full(place_in_text(words - 1) + 2, _NO_BITS, "<u8")
     text[LINE_WORDS :: LINE_WORDS + 1] = _LINE_END
     text[-1] = _LINE_END

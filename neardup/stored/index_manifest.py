@@ -45,7 +45,7 @@ def refuse_indexes(names: Iterable[str], advice: str = NAME_ITS_FILES) -> None:
             raise UsageError(f"{name}: is an index, {advice}")
 
 
-FORMAT, SHRUNK = 2, 3  # records were removed, which earlier versions would ignore
+FORMAT, SHRUNK = 2, 3  # SHRUNK: records were removed, which older versions ignore
 FORMATS = (1, FORMAT, SHRUNK)  # format 1 has no options to take over
 SEGMENT = "segment."
 UNFINISHED = ".unfinished."  # prefix of what is being written

@@ -43,7 +43,7 @@ TEXT_BYTES = 1 << 20  # of records, decoded at once
 def write_checked(path: Path, pieces: Iterable[bytes]) -> np.ndarray:
     """Write a file, durably (fsync); return the checksums of its blocks (uint32)."""
     sums: list[int] = []
-    pending = bytearray()  # of the block that is not full yet
+    pending = bytearray()  # bytes of the block that is not full yet
     with open(path, "wb") as file:
         for piece in pieces:
             with naming(path):
@@ -333,7 +333,7 @@ class Segment:
         return place, starts, stops.astype(np.int64)
 
     def with_removed(self, more: list[int]) -> dict[str, Any]:
-        """Return the manifest entry with these numbers of records removed, too."""
+        """Return the manifest entry of the segment after `more` records, by number, are removed."""
         mask = self.present.copy()
         mask[more] = False
         gone = np.flatnonzero(~mask).astype(HOLDER)

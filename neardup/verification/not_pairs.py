@@ -47,7 +47,7 @@ class Verdict(NamedTuple):
 
     @property
     def key(self) -> tuple[bytes, bytes]:
-        """The two texts, in either order."""
+        """The digests of the two texts, the smaller one first."""
         return _two(*self.texts)
 
     def format(self) -> bytes:
@@ -185,6 +185,6 @@ def _listed(name: str, data: bytes) -> Iterator[Two]:
         if not (a and b) or b"\t" in b or not line.decode("utf-8", "ignore").encode() == line:
             raise StageError(
                 f"{name}: line {number}: expected two ids with a tab between them, in UTF-8, or a "
-                f"file of neardup judge, got {shown(line)}; of a file of pairs, take: cut -f 1,2"
+                f"file of neardup judge, got {shown(line)}; for pairs, type: cut -f 1,2 PAIRS"
             )
         yield _two(a, b)

@@ -44,7 +44,8 @@ def test_a_hair_above_is_above():
         ({"threshold": 2.0}, "threshold=2.0 is outside 0 < t <= 1"),
         (
             {"threshold": 1 / 3},
-            "threshold=0.3333333333333333 has more than 9 decimals, or a denominator above 10^9",
+            "threshold=0.3333333333333333 has more than 9 decimals, or a denominator above 10^9; "
+            "type fewer decimals, or a fraction such as 2/3",
         ),
         ({"threshold": True}, "threshold: expected text or a number, got True"),
         ({"threshold": [0.9]}, "threshold: expected text or a number, got [0.9]"),

@@ -129,7 +129,7 @@ NO_ELEMENT = "cannot be an element of a set; None, NaN and values that are not h
             "record 0: a tuple is (id, record), and this one has 3 parts; use a list for the "
             "elements of a set",
         ),
-        ([("a", "x"), (None, "y")], "record 1: None cannot be an id"),
+        ([("a", "x"), (None, "y")], "record 1: None cannot be an id; use text or a number"),
         ([("a", "x"), ([], "y")], "record 1: an id must be hashable, and this one is not"),
         ([("a", "x"), ("b", None)], f"record 1: {WANTED} None"),
     ],

@@ -122,8 +122,12 @@ def test_simhash_is_of_sets() -> None:
 HEX = "0123456789abcdef"
 WANTED = "record 0: expected bytes, a row of uint8, a hexadecimal text or an integer, got "
 REFUSED = [
-    ([HEX * 4, HEX * 3 + "0" * 12], {}, "record 1 has 60 hexadecimal digits, and record 0 has 64"),
-    ([bytes(32), bytes(30)], {}, "record 1 has 30 bytes, and record 0 has 32"),
+    (
+        [HEX * 4, HEX * 3 + "0" * 12],
+        {},
+        "record 1 has 60 hexadecimal digits, and record 0 has 64; use one length",
+    ),
+    ([bytes(32), bytes(30)], {}, "record 1 has 30 bytes, and record 0 has 32; use one length"),
     (["0" * 16, "0x" + "0" * 14], {}, "record 1: '0x00000000000000' is not hexadecimal"),
     (["é" * 16], {}, f"record 0: '{'é' * 16}' is not hexadecimal"),
     ([HEX, 5], {}, "record 1 is an integer; give the number of bits, such as bits=64"),
@@ -133,8 +137,8 @@ REFUSED = [
     ([5], {"bits": 24}, "bits='24' is not an integer from 32 to 1024"),
     (["abc"], {}, "record 0 has 12 bits; expected 32 to 1024"),
     ([""], {}, "record 0 has 0 bits; expected 32 to 1024"),
-    ([HEX], {"bits": 128}, "record 0 has 64 bits, but bits=128"),
-    (VECTORS, {"bits": 64}, "record 0 has 256 bits, but bits=64"),
+    ([HEX], {"bits": 128}, "record 0 has 64 bits, but bits=128; leave bits out"),
+    (VECTORS, {"bits": 64}, "record 0 has 256 bits, but bits=64; leave bits out"),
     ([{1, 2}], {}, WANTED),
     ([True], {"bits": 64}, WANTED),
     ([None], {}, WANTED),

@@ -36,7 +36,7 @@ def hadoop() -> str:
     found = shutil.which("hadoop", path=f"{home}/bin" if home else None)
     if not found:
         where = (
-            f"in HADOOP_HOME ({home}/bin)"
+            f"in HADOOP_HOME ({home}/bin); correct or unset it"
             if home
             else "on the PATH; add it there, or set HADOOP_HOME"
         )

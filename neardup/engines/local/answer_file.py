@@ -165,11 +165,9 @@ def rows_format(args: argparse.Namespace, form: InputFormat) -> str:
     if kind is None or kinds == [kind]:
         return ""
     if kind not in FORMATS or not form.fields:
-        those, others = " and ".join(kinds), ", ".join(FORMATS)
-        possible = f"as they are, or as {others}" if form.fields else "as they are"
-        raise UsageError(
-            f"-o {name}: records of {those} files are written {possible}; use another extension"
-        )
+        those = f"-o {name}: records of {' and '.join(kinds)} files"
+        ends = " or ".join(f".{each}" for each in FORMATS) if form.fields else ".txt"
+        raise UsageError(f"{those} cannot be written as {kind}; end the name with {ends}")
     if form.fields.numbered:
         raise UsageError(
             f"-o {name}: {kind} has names of columns, and a table without a header has none; end "

@@ -57,7 +57,7 @@ class Plan(NamedTuple):
     adds_to: Sequence[str] = ()  # files of the index that the run extends, and "-"
     answer: Answer = Answer()
     unchanged: Unchanged = NO_FILES
-    lists_removed: bool = False  # whose ids should be those of no kept record
+    lists_removed: bool = False  # True for a list of removed ids, checked against kept ones
 
     @classmethod
     def of(

@@ -35,7 +35,7 @@ def main() -> None:
     logging.getLogger().addHandler(logging.NullHandler())  # or py4j would log Ctrl-C at length
     with spark_flow.in_a_line():
         spark = SparkSession.builder.getOrCreate()
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # Spark's handler asks the JVM
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # Spark's would call the JVM first
         try:
             if not args.master.startswith("local"):
                 context = spark.sparkContext
@@ -55,7 +55,7 @@ def answer(spark: SparkSession, args: argparse.Namespace) -> None:
     options = replace(options, counts=None, own_counts=False, not_pairs=None)
     reports = _carry_out(spark, args, options, settings, counts)
     none = _nothing(settings)
-    if reports:  # the report of zeros must add no time
+    if reports:  # zero counts within the first stage: no time is added
         none.update((name, reports[0][name]) for name in ("stage", "started", "ended"))
     reports.append(none)
     print_summary(reports, options.verbosity, packed=True, wrote=[args.output_folder])

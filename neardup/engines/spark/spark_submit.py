@@ -30,7 +30,7 @@ DEFAULTS = {
     "spark.sql.execution.arrow.maxBytesPerBatch": "4m",
     "spark.io.compression.codec": "zstd",  # writes a third of the bytes that the default writes
     "spark.driver.memory": "2g",  # it receives the shared keys, and with local[N] runs all tasks
-    "spark.executor.minMemoryOverhead": "1g",  # for one Python beside the JVM, and its sort
+    "spark.executor.minMemoryOverhead": "1g",  # for one Python besides the JVM, and its sort
     "spark.submit.deployMode": "client",  # the driver is this machine
     "spark.log.level": "FATAL",  # after a failure, our last line names the reason
 }
@@ -141,7 +141,7 @@ def spark_submit() -> str:
     """Return the path of the spark-submit command; raise StageError if it is not found."""
     home = os.environ.get("SPARK_HOME")
     if home:
-        folders, where = [f"{home}/bin"], f"in SPARK_HOME ({home}/bin)"
+        folders, where = [f"{home}/bin"], f"in SPARK_HOME ({home}/bin); correct or unset it"
     else:
         pyspark = importlib.util.find_spec("pyspark")
         packages = (pyspark and pyspark.submodule_search_locations) or []

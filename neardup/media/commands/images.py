@@ -324,9 +324,7 @@ def find(
 def _table(args: argparse.Namespace) -> LineTable:
     """Return the columns of the answer; UsageError if fingerprints are to be written as a table."""
     if args.output == LINES and kind_by_name(args.answer or "") in FORMATS:
-        raise UsageError(
-            f"-o {args.answer}: fingerprints are written as lines; use another extension"
-        )
+        raise UsageError(f"-o {args.answer}: fingerprints are lines; end the name with .txt")
     if args.output == LEAKS:
         return LEAK_TABLE
     if args.output == "removed":
@@ -401,7 +399,7 @@ def _command_line() -> argparse.Namespace:
     args.within, args.across = map(part_of_path, (WITHIN, ACROSS), parts, [args.folders] * 2)
     args.values = values_of(Options(within=args.within, across=args.across))
     if args.against and "root" in parts:
-        raise UsageError("--against: old pictures have no root; name folder, or path:REGEX")
+        raise UsageError("--against: old pictures have no root; type folder or path:REGEX instead")
     if args.values and args.output in (LINES, LEAKS, "links"):
         raise UsageError(
             f"{args.values.flag} cannot be used with --output {args.output}; use --output pairs"

@@ -62,7 +62,7 @@ NAMES = {
     *[".mpeg", ".vob", ".m2ts", ".flv", ".f4v", ".wmv", ".asf", ".ogv", ".mxf", ".rmvb", ".y4m"],
     *[".rm", ".nut", ".ivf", ".wtv"],
     *[suffix for suffixes in BARE.values() for suffix in suffixes],
-}  # if not recognised, a file so named is a damaged video; .ts and .mts may be TypeScript
+}  # damaged videos if not recognised; .ts and .mts are left out: they may be TypeScript
 SOUND = {
     *[".m4a", ".m4b", ".m4r", ".mka", ".ogg", ".oga", ".opus", ".spx", ".weba", ".wma", ".ra"]
 }  # sound files, in containers that may hold videos as well

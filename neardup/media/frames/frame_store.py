@@ -140,7 +140,7 @@ def _append(files: list[IO[bytes]], video: VideoPrint) -> None:
 
 
 def fresh_variants(hashes: NDArray[np.uint64]) -> NDArray[np.uint32]:
-    """Return, as bits, the variants of each frame that differ from all before them: uint32 (n,).
+    """Return, as bits, the variants that differ from all earlier ones of the frame: uint32 (n,).
 
     hashes: (n, V, 4).
 

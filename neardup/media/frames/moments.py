@@ -109,7 +109,7 @@ def _facts(path: bytes, container: InputContainer, stream: Any, view: _View) -> 
 
 
 class _Search(NamedTuple):
-    """Finds pictures by seeking in an open video; start: its first time; ends: the deadline."""
+    """Seeks pictures in an open video; start: time stamp of its first frame; ends: the deadline."""
 
     container: InputContainer
     stream: Any

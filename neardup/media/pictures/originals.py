@@ -187,7 +187,7 @@ BRIGHTER, OTHER = 6.0, (1.08, 1.2)  # levels; ratios of contrasts, and of satura
 
 
 def _same_size(a: Facts, b: Facts) -> bool:
-    """Return whether two pictures, or videos, have the same pixels inside borders, and length."""
+    """Return whether two files have about as many pixels inside borders, and seconds."""
     return _same_length(a, b) and abs(pixels(a) / max(pixels(b), 1) - 1) < 2 * FRAMED
 
 

@@ -21,7 +21,7 @@ are 0, as in the hash of any other such picture.  It counts as flat: its quality
 
 The first of similar pictures is the one to keep, so lines are in the order of --keep.
 
-Memory: about 250 bytes for each picture beside those of the walk, and 32 for each hash.
+Memory: about 250 bytes for each picture besides those of the walk, and 32 for each hash.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class Rows(NamedTuple):
     videos: NDArray[np.uint64]  # (m,), a random number for each video: see `video_numbers`
     times: Indices  # (m,), when the frame begins, in milliseconds
     variants: Indices  # (m,)
-    own: NDArray[np.bool_]  # (m,), whether the variant is an own one
+    own: NDArray[np.bool_]  # (m,), whether the variant is first, or in OWN
 
     def take(self, index: Indices) -> Rows:
         return Rows._make(column[index] for column in self)

@@ -84,7 +84,7 @@ class VideoPair(NamedTuple):
 
 
 class PairRun(NamedTuple):
-    """A matching stretch with the ids of its videos and the share of the pair, as in a line."""
+    """A matching stretch with the ids of its videos and the share of the pair, as in an answer."""
 
     a: str
     b: str

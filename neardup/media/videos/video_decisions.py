@@ -146,7 +146,7 @@ def clusters(found: FoundPairs, keep: Sequence[Rule], one_picture: bool) -> list
 def ranked(
     found: FoundPairs, keep: Sequence[Rule], threshold: float, one_picture: bool
 ) -> tuple[list[int], list[RankedPair]]:
-    """Return the videos' numbers in order of priority, and the pairs of their ranks.
+    """Return the numbers of videos in order of priority, and their pairs as ranks in that order.
 
     Old videos come first; then the order is that of the rules and ids.  Pairs of a lower share than
     the threshold are left out, and so are those of one picture, unless asked for: nothing else

@@ -234,7 +234,7 @@ class _Parts(NamedTuple):
     done: Callable[[float], object]
 
     def each(self, number: int, task: Callable[[Seeds], Outcome]) -> Iterator[Outcome]:
-        """Yield the outcome of a task for the seeds of each part; number: of this pass."""
+        """Yield the outcome of a task for the seeds of each part; number: which pass it is."""
 
         def work(part: int) -> Outcome:
             return task(seeds_in(self.folder, part))

@@ -136,7 +136,7 @@ def main() -> None:
     parts = options.within, options.across
     within, across = map(part_of_path, ("--within", "--across"), parts, [args.files] * 2)
     if options.against and "root" in parts:
-        raise UsageError("--against: old documents have no root; name folder, or path:REGEX")
+        raise UsageError("--against: old documents have no root; type folder or path:REGEX instead")
     options = replace(options, within=within, across=across)
     checked = replace(options, input="jsonl", output="pairs" if args.lines else args.output)
     settings = settings_before_counts(checked)
@@ -377,7 +377,7 @@ def _command_line() -> argparse.Namespace:
         --output KIND   {", ".join(kinds)}: as with `neardup run`; kept: the paths of the kept
                         documents; {LINES}: the documents as JSON lines, for other commands [pairs]
                         -h: pairs, links, kept, removed or clusters (default: pairs)
-        --headers NAMES  headers of mails to compare beside their text, such as subject,from
+        --headers NAMES  headers of mails to compare besides their text, such as subject,from
                         (default: none)
         """,
         output=one_of(*kinds),

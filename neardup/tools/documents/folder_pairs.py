@@ -273,15 +273,16 @@ def _unfolded(
                 a, b = b, a
             if a in contained:
                 continue
-            contained.add(a)  # the first pair of a folder has most of it
+            contained.add(a)  # pairs are in descending order: this one has most of `a`
         if not folding.covers(a, b):
             folding.take(a, b)
             yield a, b, common
 
 
 class Folding:
-    """Pairs of folders to report (taken); each covers the pairs at, inside or above its folders.
+    """The pairs of folders to report, which may cover other pairs.
 
+    A pair (x, y) covers (a, b) if a is at, inside or above x, and b is at, inside or above y.
     folders: the folders of all pairs; no other folder is considered.
 
     >>> tree = FolderTree()

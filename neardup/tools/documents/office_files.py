@@ -69,7 +69,7 @@ PDF_TEXT = re.compile(rb"\bBT\b.*?\bET\b", re.DOTALL)
 PDF_INLINE = re.compile(rb"(?<!\S)BI(?!\w)")
 PDF_PATH = re.compile(rb"(?<!\S)(?:[lcvy]|sh)(?!\S)")
 Part = Callable[[str], bytes]  # the bytes of an entry of a zip, by its name; none if it is missing
-Found = tuple[str, bytes]  # a text, and what else is beside it
+Found = tuple[str, bytes]  # a text, and what the document has besides it
 
 
 def read_apart(
@@ -163,7 +163,7 @@ def _value(field: Any) -> str:
 
 
 def _drawn(content: bytes) -> bytes:
-    """Return what is drawn beside text; nothing if only rectangles are, as in tables."""
+    """Return what is drawn besides text; nothing if only rectangles are, as in tables."""
     bare = PDF_STRING.sub(b"", content)
     if PDF_INLINE.search(bare):  # a picture, in which any bytes may be
         return content
@@ -285,7 +285,7 @@ def _main_part(part: Part) -> str:
 
 
 def _links(name: str, part: Part) -> Iterator[str]:
-    """Yield where the links in a part of a Word file lead."""
+    """Yield the targets of the external links in a part of a Word file."""
     for each in _relations(name, part):
         if each.get("TargetMode") == "External":
             yield each.get("Target", "")
@@ -324,7 +324,7 @@ def xml_text(data: bytes, leaf: str = "", top: str = "body") -> Found:
 
 
 def _unread(each: ElementTree.Element, name: str, foreign: bool, leaf: str) -> Iterator[str]:
-    """Yield what is in one element beside text: marks, deleted text, drawings, formulas, links."""
+    """Yield what is in one element besides text: marks, deleted text, drawings, formulas, links."""
     text = (each.text or "").strip() * bool(leaf)
     whole = foreign or name in MARKS
     if text and (whole or (name == "instrText" and ":" in text)):  # a field with a link

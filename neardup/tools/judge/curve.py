@@ -98,7 +98,7 @@ def area_rows(areas: "Areas") -> list[str]:
 
 
 POINTS, WEIGHTS = (column.tolist() for column in np.polynomial.legendre.leggauss(16))  # on -1 … 1
-PRECISION = 1e-15  # of an interval that is not halved again
+PRECISION = 1e-15  # error for which an interval is not halved again
 MAX_HALVINGS = 40
 KNOWN = 1e-12  # smaller areas may be rounding errors
 UP = Context(prec=3, rounding=ROUND_UP)

@@ -60,7 +60,7 @@ FLAGS = {
     *(*table.READING, "--fingerprint", "--bits", "--clean", "--shingle", "--weights"),
     *("--max-line", "--max-bad", "--strict"),
 }
-DRAWS = 20_000  # many enough for any interval; a draw is larger only if --sample is
+DRAWS = 20_000  # enough for any interval; a larger --sample draws more
 FREE = {"--max-bad", "--strict"}
 SKIPPED = b"skip"
 KEYS = {"s": SAME, "d": DIFFERENT, " ": SKIPPED, "u": UNDONE, "q": b""}

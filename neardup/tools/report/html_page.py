@@ -49,7 +49,7 @@ def check_jinja() -> None:
 
 
 def filled(template: str, *calls: Callable[..., Any], **values: Any) -> str:
-    """Fill a template with values, which may call CALLS and `calls`; return the page."""
+    """Fill a template, which may call CALLS and `calls`, with values; return the page."""
     import jinja2
 
     pages = jinja2.Environment(

@@ -50,7 +50,7 @@ MAX_HASHES, MAX_PLACES = 1 << 16, 1 << 15
 MAX_COUNTS = 24  # as a power of two
 RARITY_BITS = 8
 MANY_COLLISIONS = 100  # of a record with dissimilar ones
-MAX_PAIRED = 24  # first hashes, which make 276 pairs
+MAX_PAIRED = 24  # first hashes of a sketch to pair: 24 make 276 pairs
 ROWS_AT_ONCE = (1 << 64 - SAMPLE_BITS) - 1
 JACCARD, CONTAINMENT = "jaccard", "containment"
 Rows = np.ndarray  # int64, numbers of rows
@@ -203,7 +203,7 @@ class SharedTokens:
     paired: bool = False
 
     def counts(self, sizes: np.ndarray) -> np.ndarray:
-        """Return the maximum number of first tokens of a sketch of each size (int64)."""
+        """Return, for each sketch size, the maximum number of tokens to look up (int64)."""
         singles, prefix = self._prefixes(sizes)
         return singles + prefix * (prefix - 1) // 2
 
