@@ -13,14 +13,15 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache, partial
+from itertools import islice
 
 import numpy as np
 
-from neardup.decisions.edge_file import EdgeFile, Head, Heads, as_number
+from neardup.decisions.edge_file import EdgeFile, Head, Heads, Near, as_number
 from neardup.decisions.rules import NOBODY, Components, Reason, Rule
 from neardup.lines.answer_lines import NO_PAIR
 from neardup.lines.keyed_lines import decode_sets
-from neardup.lines.tagged_ids import Tag, is_old
+from neardup.lines.tagged_ids import Tag, hash_digits, is_old
 from neardup.runtime import summary
 from neardup.runtime.counters import Counters
 from neardup.sets.ragged import chunks
@@ -28,6 +29,7 @@ from neardup.similarity.measures import Measure, eighteen_decimals
 
 BATCH = 256
 TOKENS_AT_ONCE = 1 << 22
+PAIRS_AT_ONCE = 1 << 16
 
 
 class DenseClusters:
@@ -61,15 +63,25 @@ class DenseClusters:
 
     def _compare(self, candidates: Iterable[tuple[Head, int]]) -> None:
         """Compare new records with earlier ones, and add an edge for each similar pair."""
-        earlier = cache(self.edges.member_at)
-        pairs = [(head, *earlier(line)) for head, line in candidates if not is_old(head.record)]
+        new = (each for each in candidates if not is_old(each[0].record))
+        while some := list(islice(new, PAIRS_AT_ONCE)):
+            earlier = cache(self.edges.member_at)
+            self._compare_some([(head, *earlier(line)) for head, line in some])
+
+    def _compare_some(self, pairs: list[tuple[Head, Near, bytes]]) -> None:
+        if self.edges.tag.apart:
+            pairs = [
+                each for each in pairs if hash_digits(each[0].record) != hash_digits(each[1].record)
+            ]
         texts = [(head.clusters[0].set_text, text) for head, _, text in pairs]
         weights = np.array([len(a) + len(b) for a, b in texts], dtype=np.int64)
         for low, high in chunks(weights, TOKENS_AT_ONCE):
             numbers: dict[bytes, int] = {}  # the distinct sets, numbered
             rows = [numbers.setdefault(x, len(numbers)) for some in texts[low:high] for x in some]
-            left, right = np.array(rows, dtype=np.int64).reshape(-1, 2).T
-            place = {pair: low + p for p, pair in enumerate(zip(left.tolist(), right.tolist()))}
+            places: dict[tuple[int, int], list[int]] = defaultdict(list)
+            for p, pair in enumerate(zip(rows[::2], rows[1::2]), low):
+                places[pair].append(p)
+            left, right = np.array(list(places), dtype=np.int64).T
             sets = decode_sets(list(numbers))
             if self.measure.nested:  # an old record may be smaller than the later one
                 fit = sets.sizes[left] <= sets.sizes[right]
@@ -78,9 +90,11 @@ class DenseClusters:
             self.counters.add(summary.COMPARISONS, len(left))
             self.counters.add(summary.USED, len(found.left))
             similarities = map(as_number, eighteen_decimals(found.part, found.whole))
-            for *pair, similarity in zip(found.left.tolist(), found.right.tolist(), similarities):
-                head, near, _ = pairs[place[tuple(pair)]]
-                head.edges.append(near._replace(similarity=similarity))
+            each = zip(found.left.tolist(), found.right.tolist())
+            for pair, similarity in zip(each, similarities):
+                for p in places[pair]:
+                    head, near, _ = pairs[p]
+                    head.edges.append(near._replace(similarity=similarity))
 
 
 def _lines(head: Head, known: dict[bytes, array[int]]) -> set[int]:

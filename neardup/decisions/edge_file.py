@@ -2,13 +2,13 @@
 
 The number of a record is its rank by place in the input, old records first.  An edge is on a line
 of the record that is later in the order of the decision.  Held in memory: eight bytes, the place,
-for each record that is in a pair.
+for each record that is in a pair, and until all are read 16 more for each twin (--across).
 """
 
 from array import array
 from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
-from itertools import groupby
+from itertools import chain, groupby
 from operator import gt, lt
 from typing import IO, NamedTuple
 
@@ -33,7 +33,7 @@ class Near(NamedTuple):
     number: int
     position: int  # where its id begins in the file
     similarity: int  # 0 … IDENTICAL
-    same: bool = False  # both records have the same set
+    same: bool = False  # both records have the same set; if they are twins, the similarity is 0
 
 
 class Membership(NamedTuple):
@@ -102,7 +102,7 @@ class EdgeFile:
         self.tag = tag
         self.file = file
         self.record_at = lru_cache(READ_AGAIN)(partial(self._read, end=b"\t"))  # by position
-        places = array("Q")
+        places, twins = array("Q"), array("Q")  # of all records; of twins, each with its first one
         before = b""
         for block in blocks:
             counters.alive()
@@ -118,6 +118,10 @@ class EdgeFile:
                     answer_lines.parse_edge_lines([block.partition(b"\n")[0]])  # a better error
                     raise
                 before = heads[-1]
+            if tag.apart:
+                fields = (line.split(b"\t") for line in block.splitlines())
+                two = [some[:2] for some in fields if some[2:3] == [answer_lines.TWIN]]
+                twins.frombytes(tag.places(list(chain.from_iterable(two))).tobytes())
         self.file.flush()
         self.places = np.frombuffer(places, np.uint64) if places else np.empty(0, np.uint64)
         self.places.sort()
@@ -129,6 +133,16 @@ class EdgeFile:
                 "mapper.py, or several mappers have read standard input, each from line 1; give "
                 "all files to one mapper.py by name"
             )
+        self._drop_lone(np.array(twins, np.uint64).reshape(-1, 2))
+
+    def _drop_lone(self, twins: np.ndarray) -> None:
+        """Leave out the twins of a record that is in no pair: the first of them has no line."""
+        later, first = twins.T
+        in_pairs = np.setdiff1d(self.places, later)
+        lone = later[~np.isin(first, in_pairs)]
+        self.lone = len(lone) > 0
+        self.places = np.setdiff1d(self.places, lone) if self.lone else self.places
+        self.count = len(self.places)
 
     def batches(self) -> Iterator[Heads]:
         """Yield all records with their edges, in order, in batches."""
@@ -168,6 +182,9 @@ class EdgeFile:
     def _heads(self, lines: list[bytes], position: int) -> Heads:
         fields = answer_lines.parse_edge_lines(lines)
         starts = position + np.cumsum([0, *map(len, lines)])
+        if self.lone:
+            listed = np.flatnonzero(self._number([some[0] for some in fields])[1])
+            fields, starts = [fields[i] for i in listed.tolist()], starts[listed]
         if any(map(gt, fields, fields[1:])):  # Hadoop sorts by the first fields alone
             order = sorted(range(len(fields)), key=fields.__getitem__)
             fields, starts = [fields[i] for i in order], starts[order]
@@ -187,22 +204,28 @@ class EdgeFile:
             numbers[: len(heads)],
             heads,
             starts[first],
-            np.searchsorted(edges, [*first, len(lines)]),
+            np.searchsorted(edges, [*first, len(fields)]),
             numbers[len(heads) :],
             near,
             np.array([starts[i] + len(records[i]) + 1 for i in edges], np.int64),
             np.array([numbers_of[text] for text in texts], np.int64),
-            np.array([text == answer_lines.SAME_SET for text in texts], bool),
+            np.array([text in (answer_lines.SAME_SET, answer_lines.TWIN) for text in texts], bool),
             clusters,
         )
 
     def numbers(self, records: list[bytes]) -> np.ndarray:
         """Return the number (rank by place) of each tagged id (int64); WireError if it has none."""
-        places = self.tag.places(records)
-        numbers = np.searchsorted(self.places, places)
-        if len(places) and not (self.places[np.minimum(numbers, self.count - 1)] == places).all():
+        numbers, known = self._number(records)
+        if not known.all():
             raise WireError("an edge leads to a record that has no line; run the reducers again")
         return numbers
+
+    def _number(self, records: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
+        places = self.tag.places(records)
+        numbers = np.searchsorted(self.places, places)
+        if not self.count:
+            return numbers, np.zeros(len(places), bool)
+        return numbers, self.places[np.minimum(numbers, self.count - 1)] == places
 
 
 def as_number(similarity: bytes) -> int:
@@ -211,4 +234,5 @@ def as_number(similarity: bytes) -> int:
     >>> as_number(b"0.912345678901234567"), as_number(answer_lines.SAME_SET) == IDENTICAL
     (912345678901234567, True)
     """
-    return IDENTICAL if similarity == answer_lines.SAME_SET else int(similarity.replace(b".", b""))
+    known = {answer_lines.SAME_SET: IDENTICAL, answer_lines.TWIN: 0}
+    return known[similarity] if similarity in known else int(similarity.replace(b".", b""))

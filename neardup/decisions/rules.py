@@ -9,6 +9,11 @@ Copies of a set have an edge to the first of them only.  If that is kept, it is 
 is removed, they are removed for its reason, or for a better reason found since.  So the best reason
 so far is held for each removed record.
 
+Twins (--across) have one set and one value: the same records are similar to each of them.  Of all
+that are similar to a kept record, earlier ones are removed, and later ones will be.  So its twins
+are kept, too, and twins of a removed record are removed like copies.  Twins have an edge of
+similarity 0 to the first of them only, which has all other edges.
+
 --rule cluster: the first record of each connected component is kept.  The others are removed
 because of it, including those that are only *chained* to it, not similar: their line has `-` for
 the similarity.

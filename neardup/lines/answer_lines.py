@@ -11,6 +11,8 @@ pairs       A TAB B TAB SIMILARITY
 edges       LATER TAB EARLIER TAB 0.912345678901234567    a pair of records with tagged ids; 18
                                                 decimals keep the order
             LATER TAB EARLIER TAB =             … with the same set
+            LATER TAB EARLIER TAB *             with the same set and value (--across): not a pair,
+                                                and both are kept or both are removed
             RECORD TAB .                        this record is in a pair
             RECORD TAB CLUSTER TAB C TAB SET    … is in a dense cluster, whose pairs are left to the
                                                 decision; C is 1 where others have the same set
@@ -38,11 +40,11 @@ _PAIR = re.compile(
     rb"([^\0\t\r\n]+)\t([^\0\t\r\n]+)\t(%b|~%b\.\.%b)"
     rb"((?:\t(?:old|new)(?:\tcontain(?:s|ed))?)?)\t?\n?" % ((_NUMBER,) * 3)
 )
-SAME_SET = b"="
+SAME_SET, TWIN = b"=", b"*"
 NO_PAIR = b"-"  # as the similarity of a removed record and the kept one
 EDGE, MEMBER = 3, 4  # fields of their lines
 _WITH_BITS = re.compile(rb"([^\t]+\t[^\t]+\t%b)\t[0-9]+\t?\n?" % _NUMBER)  # of `neardup images`
-_SIMILARITY = rb"=|0\.[0-9]{18}|1\.0{18}"
+_SIMILARITY = rb"=|\*|0\.[0-9]{18}|1\.0{18}"
 _PRESENCE_OR_MEMBER = rb"[^\t]+\t(?:\.|[^\t]*\t[01]\t[^\t]*)[\t\n]*"
 _REMOVED = rb"[^\0\t\r\n]+\t[^\0\t\r\n]+\t(?:0\.[0-9]{6}|1\.000000|-)"
 _DECIDED = rb"([0-9a-f]{16})\t(%b)\t?\n?" % _REMOVED

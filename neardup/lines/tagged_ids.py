@@ -94,6 +94,7 @@ class Tag(NamedTuple):
     id_first: bool = False  # before the place: smaller ids are kept
     placed: bool = True
     valued: bool = False  # a hash of the value of --within or --across is at the end
+    apart: bool = False  # records with one value are not a pair (--across)
 
     @property
     def _end(self) -> int | None:
@@ -242,7 +243,7 @@ def is_old(tagged: bytes) -> bool:
 
 def values_of(tagged: list[bytes]) -> np.ndarray:
     """Return the hashes of values in tagged ids (uint64); WireError for ids without one."""
-    ends = [id_[-_VALUE_DIGITS:] for id_ in tagged]
+    ends = list(map(hash_digits, tagged))
     if not all(map(_VALUE.fullmatch, ends)):
         wrong = next(id_ for id_, end in zip(tagged, ends) if not _VALUE.fullmatch(end))
         raise WireError(
@@ -250,6 +251,10 @@ def values_of(tagged: list[bytes]) -> np.ndarray:
             f"--within or --across, got {shown(wrong)}"
         )
     return np.frombuffer(bytes.fromhex(b"".join(ends).decode()), ">u8").astype(np.uint64)
+
+
+def hash_digits(tagged: bytes) -> bytes:
+    return tagged[-_VALUE_DIGITS:]
 
 
 def without_value(tagged: bytes) -> bytes:

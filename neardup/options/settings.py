@@ -180,12 +180,11 @@ class Settings(NamedTuple):
         parts = output.across if self.against and output.across else output.parts
         parts = output.between if self.between and output.between else parts
         values = self.form.values if self.form.pairs_by_value else None
-        if values:
-            parts = by_value(output, values.equal, self.against) or parts
-        edges, pairs, lines = parts
+        equal = values.equal if values else None
+        edges, pairs, lines = parts if equal is None else by_value(parts, equal)
         nested = output.decides == RECORDS and self.measure.nested
         two = self.against or values is not None
-        pairing = pairs(counters, two, self.between, nested, self.not_pairs)
+        pairing = pairs(counters, two, self.between, nested, self.not_pairs, equal)
         return (kind or edges)(self.scheme, self.measure, counters, pairing, lines(self.measure))
 
     def unsuited(self) -> list[str]:
@@ -353,7 +352,7 @@ def _decision(
     by_values = ""
     if form.values and form.pairs_by_value:
         by_values = form.values.flag
-        if not by_value(output, form.values.equal, bool(options.against)):
+        if kind == "links" and not form.values.equal:
             raise UsageError(
                 f"{by_values} cannot be used with --output {kind}; use --output pairs or clusters"
             )
@@ -362,7 +361,7 @@ def _decision(
                 f"{by_values} with --against and --output {kind} cannot be used with --measure "
                 f"{options.measure}; use --output pairs"
             )
-        tag = (tag or COLLECTION)._replace(valued=True)
+        tag = (tag or COLLECTION)._replace(valued=True, apart=not form.values.equal)
     mark = mark_of(output.decides, keeps, bool(options.against), options.between, by_values)
     return tag, mark, RULES[rule]
 

@@ -24,6 +24,7 @@ import numpy as np
 from neardup.joins.bitmap_joins import join_up_to
 from neardup.lines.keyed_lines import HASH_BITS
 from neardup.options.settings import Settings
+from neardup.reading.blocks import NEW
 from neardup.runtime.counters import Counters
 from neardup.sets.ragged import PAIR_STEP, Batch, Ragged, chunks, distinct, spans, starts_of_runs
 from neardup.similarity.measures import Measure, SetMeasure
@@ -51,6 +52,7 @@ class Sketches(NamedTuple):
     maps: np.ndarray  # bitmaps, uint64 (n, 1)
     sums: np.ndarray  # uint64 (n,): equal sets have equal sums, and others hardly ever
     keys: Ragged  # without values, if an exact join takes their place
+    kinds: np.ndarray  # uint64 (n,), or (0,): equal sets of several kinds differ (--across)
 
     @classmethod
     def of(cls, batch: Batch, settings: Settings) -> Sketches:
@@ -58,14 +60,17 @@ class Sketches(NamedTuple):
         keys = Ragged.of_sizes(np.empty(0, np.uint64), np.zeros(len(sets), np.int64))
         if not settings.scheme.finds_every_pair:
             keys = settings.scheme.keys(sets)
-        return cls(sizes, *bitmaps_and_sums(sets), keys)
+        kinds = np.empty(0, np.uint64)
+        if settings.form.pairs_by_value:
+            kinds = batch.ranks[:, -1] + (batch.places < NEW).astype(np.uint64)
+        return cls(sizes, *bitmaps_and_sums(sets), keys, kinds)
 
     @classmethod
     def end_to_end(cls, parts: Iterable[Sketches]) -> Sketches:
         none = np.empty(0, np.int64), np.empty((0, 1), np.uint64), np.empty(0, np.uint64)
-        sizes, maps, sums, keys = zip((*none, Ragged.from_rows([])), *parts)
+        sizes, maps, sums, keys, kinds = zip((*none, Ragged.from_rows([]), none[2]), *parts)
         columns = np.concatenate(sizes), np.concatenate(maps), np.concatenate(sums)
-        return cls(*columns, Ragged.end_to_end(list(keys)))
+        return cls(*columns, Ragged.end_to_end(list(keys)), np.concatenate(kinds))
 
 
 class JoinedLines(NamedTuple):
@@ -102,7 +107,7 @@ def pair_lines(
     memory -= KEY_BYTES * len(known.keys.values) + threads * RECORD_BYTES * n // 8
     if memory < 0 or n >> RANK_BITS:
         return None
-    first = first_rows(known.sums)
+    first = first_rows(known.sums + known.kinds if len(known.kinds) else known.sums)
     row = np.flatnonzero(first == np.arange(n))
     if settings.scheme.finds_every_pair:
         ranges = blocks_of(known.sizes[row], memory)

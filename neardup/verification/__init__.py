@@ -70,15 +70,14 @@ MARKED = "marked"
 OF_FILES = [name for name in OUTPUTS if name != MARKED]  # where records are files, without columns
 
 
-def by_value(output: Output, equal: bool, against: bool) -> "JoinParts | None":
-    """Return the parts of a join that chooses pairs by values, or None if there are none."""
-    pairs = record_pairs.EqualValues if equal else record_pairs.DifferentValues
-    if output.decides:
-        return JoinParts(PairJoin, pairs, record_pairs.SeparateEdges)
-    if not output.directed:
-        return None
-    lines = record_pairs.ValuedCollectionLines if against else record_pairs.ValuedLines
-    return JoinParts(PairJoin, pairs, lines)
+def by_value(parts: JoinParts, equal: bool) -> JoinParts:
+    """Return the parts of a join that chooses pairs by values: equal, or different ones."""
+    lines = {
+        PairLines: record_pairs.ValuedLines,
+        record_pairs.CollectionLines: record_pairs.ValuedCollectionLines,
+        EdgeLines: EdgeLines if equal else record_pairs.TwinEdges,
+    }
+    return parts._replace(lines=lines[parts.lines])
 
 
 # --output pairs if pairs are verified by samples (--verify sketch).

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -174,13 +175,30 @@ class BucketBatch:
         return np.array([sum(map(is_old, ids)) for ids in self.ids], dtype=np.int64)
 
     @cached_property
-    def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """The hash of the value of each set's first record (uint64), and whether others differ."""
-        first = values_of([ids[0] for ids in self.ids])
-        several = np.zeros(len(self), dtype=bool)
-        for i in np.flatnonzero(self.records > 1).tolist():
-            several[i] = len(set(values_of(self.ids[i]).tolist())) > 1
-        return first, several
+    def values(self) -> np.ndarray:
+        """The hash of the value of each set's first record (uint64)."""
+        return values_of([ids[0] for ids in self.ids])
+
+    def divided(self, parts: list[list[list[bytes]]]) -> BucketBatch:
+        """Return a batch with a row for each list in parts[i], which has the ids of set i."""
+        sizes = np.array(list(map(len, parts)))
+        if (sizes == 1).all():
+            return self
+        row, ids = np.repeat(np.arange(len(self)), sizes), list(chain.from_iterable(parts))
+        columns = self.buckets[row].tolist(), self.sets.sizes[row].tolist()
+        place = [(*where, some[0] + b"\t") for *where, some in zip(*columns, ids)]
+        order = np.array(sorted(range(len(ids)), key=place.__getitem__), dtype=np.int64)
+        repeats: list[list[bytes]] = [[] for _ in ids]
+        for i, again in zip((np.cumsum(sizes) - sizes).tolist(), self.repeats):
+            repeats[i] = again
+        return BucketBatch(
+            keys=self.keys[row[order]],
+            buckets=self.buckets[row[order]],
+            nodes=np.arange(len(ids)) + self.nodes[0],
+            ids=[ids[k] for k in order.tolist()],
+            repeats=[repeats[k] for k in order.tolist()],
+            sets=self.sets.take(row[order]),
+        )
 
     def beside(self, later: BucketBatch) -> BucketBatch:
         """Concatenate two pieces of one bucket into one batch."""

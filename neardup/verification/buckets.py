@@ -9,7 +9,8 @@ the bucket at the end of the block.  A bucket too large for that goes to a tempo
 Copies in a large bucket are found while it is read.  In byte order, its lines are in order of size
 and then of id: equal sets have one size, and the first line of a set has the smallest of its ids.
 Sets of one size are held, up to `KNOWN_BYTES`.  Further sets are kept with their copies and sorted
-by set; then copies follow the first line of their set, and only one set at a time is held.
+by set; then copies follow the first line of their set, and only one set at a time is held.  Where
+records have kinds (--across), equal sets of different kinds are not copies.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +19,7 @@ from typing import IO, Callable, NamedTuple
 
 import numpy as np
 
-from neardup.lines.keyed_lines import lines_of
+from neardup.lines.keyed_lines import KEY_WIDTH, lines_of
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, system_sort
 from neardup.verification.bucket_batch import BucketBatch
@@ -28,7 +29,8 @@ BUCKET_BYTES = 8 << 20
 SHARED_BUCKETS = "buckets with more than one record"
 KNOWN_BYTES = 8 << 20
 SET_BYTES = 256  # the overhead of a set that is held with its line
-BY_SET = ["-u", "-t", "\t", "-k2,2", "-k4,4", "-k3"]  # flags: the first id of each set first
+# Flags: the first id of each set and kind first; the kind is then behind the key.
+BY_SET = ["-u", "-t", "\t", "-k2,2", "-k4,4", "-k1,1", "-k3"]
 Copies = dict[bytes, list[bytes]]  # from the first line of a set, with its end, to later ids
 
 
@@ -181,13 +183,15 @@ def without_copies(
     spilled: SpilledBucket,
     result: IO[bytes],
     is_apart: Callable[[bytes], bool],
+    kind_of: Callable[[bytes], bytes],
     by_set: bool = False,
 ) -> Iterator[Copies]:
     """Yield the copies found in a spilled bucket, and write its other lines to `result`.
 
     A copy is a later line with the same set.  Copies are yielded in order, a piece at a time.
-    is_apart: of an id, whether its record is neither a copy nor has copies.
-    by_set: the lines are in order of `BY_SET`, and all copies are found.
+    is_apart: of an id, whether its record is neither a copy nor has copies; kind_of: of an id.
+    by_set: the lines are in order of `BY_SET`, and all copies are found.  Other lines are written
+    with their kind behind the key, for such an order.
     """
     known: dict[bytes, bytes] = {}  # from a set to its first line
     room, before = KNOWN_BYTES, b""
@@ -195,20 +199,24 @@ def without_copies(
     while lines := spilled.file.readlines(spilled.piece_bytes):
         copies: Copies = {}
         for line in lines:
-            _, size, id_, set_ = line.split(b"\t")
-            together = set_ if by_set else size
+            key, size, id_, set_ = line.split(b"\t")
+            kind = kind_of(id_)
+            of_kind = kind + set_
+            together = of_kind if by_set else size
             if together != before:
                 known.clear()
                 room, before = KNOWN_BYTES, together
+            plain = key[:KEY_WIDTH] + line[len(key) :]
+            left = plain if by_set else key + kind + line[len(key) :]
             if is_apart(id_):
-                result.write(line)
+                result.write(left)
                 continue
-            first = known.get(set_)
+            first = known.get(of_kind)
             if first is not None:
                 copies.setdefault(first, []).append(id_)
                 continue
-            result.write(line)
+            result.write(left)
             if by_set or room > 0:
                 room -= 2 * len(line) + SET_BYTES
-                known[set_] = line
+                known[of_kind] = plain
         yield copies

@@ -91,29 +91,29 @@ class LinkJoin(PairJoin):
             tempfile.TemporaryFile() as by_set,
             tempfile.TemporaryFile() as distinct,
         ):
-            yield from self._copies(without_copies(spilled, most_gone, self.pairs.is_apart))
+            how = self.pairs.is_apart, self.pairs.kind_of
+            yield from self._copies(without_copies(spilled, most_gone, *how))
             sort_lines(most_gone, by_set, self.counters, BY_SET)
             rest = SpilledBucket(by_set, spilled.piece_bytes)
-            yield from self._copies(
-                without_copies(rest, distinct, self.pairs.is_apart, by_set=True)
-            )
+            yield from self._copies(without_copies(rest, distinct, *how, by_set=True))
             yield from self._distinct(SpilledBucket(distinct, spilled.piece_bytes))
 
     def _copies(self, found: Iterable[Copies]) -> Iterator[bytes]:
         """Yield lines for records with equal sets, each set in the bucket of its smallest key."""
-        written: dict[bytes, bool] = {}  # by the first line of a set
+        written: dict[bytes, bool] = {}  # by set
         for copies in found:
             self.counters.alive()
-            new = sorted(first[:-1] for first in copies if first not in written)
-            written = {first: written[first] for first in copies if first in written}
+            sets = {_set_of(first): first[:-1] for first in copies}
+            new = sorted(first for set_, first in sets.items() if set_ not in written)
+            written = {set_: written[set_] for set_ in sets if set_ in written}
             batch = BucketBatch.of_lines(new)
             every = np.arange(len(batch))
             here = self._first_at(batch, every, every).tolist()
-            written.update((line + b"\n", is_here) for line, is_here in zip(new, here))
+            written.update(zip(map(_set_of, new), here))
             lines = [
                 self.lines.format(a, b, self.lines.equal)
                 for first, later in copies.items()
-                if written[first]
+                if written[_set_of(first)]
                 for a, b in self.pairs.copies([first.split(b"\t", 3)[2], *later])
             ]
             self.counters.add(self.pairs.found, len(lines))
@@ -122,6 +122,10 @@ class LinkJoin(PairJoin):
     def _distinct(self, spilled: SpilledBucket) -> Iterator[bytes]:
         """Join a large bucket whose sets are distinct."""
         return super()._spilled(spilled)
+
+
+def _set_of(line: bytes) -> bytes:
+    return line.rstrip(b"\n").rpartition(b"\t")[2]
 
 
 def _in_largest_tree(buckets: np.ndarray, roots: np.ndarray) -> np.ndarray:
@@ -190,7 +194,7 @@ class EdgeJoin(LinkJoin):
         several = np.bincount(roots, minlength=len(roots))[roots] > 1
         done = 0
         for start in spilled.starts():
-            batch = BucketBatch.of_lines(spilled.piece(start))
+            batch = self._piece(spilled, start)
             some = np.flatnonzero(several[done : done + len(batch)])
             yield from self._members(batch, some, roots[done + some], copies=True)
             done += len(batch)

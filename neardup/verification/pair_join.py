@@ -72,8 +72,9 @@ class PairJoin:
         if isinstance(work, SpilledBucket):
             yield from self._spilled(work)
         elif len(work):
-            self._begin(len(work), in_pieces=False)
-            yield from self._whole(work)
+            batch = self.pairs.rows(work)
+            self._begin(len(batch), in_pieces=False)
+            yield from self._whole(batch)
 
     def _begin(self, sets: int, in_pieces: bool) -> None:
         """Prepare for a batch, or for all pieces of one bucket, with this total number of sets."""
@@ -151,21 +152,24 @@ class PairJoin:
         starts, counts = list(spilled.starts()), []
         for start in starts:
             self.counters.alive()
-            counts.append(len(BucketBatch.of_lines(spilled.piece(start))))
+            counts.append(len(self._piece(spilled, start)))
         nodes = np.cumsum([0, *counts]).tolist()
         self._begin(nodes[-1], in_pieces=True)
         for i, start in enumerate(starts):
-            piece = BucketBatch.of_lines(spilled.piece(start), nodes[i])
+            piece = self._piece(spilled, start, nodes[i])
             yield from self._whole(piece)
             for j in range(i + 1, len(starts)):
                 self.counters.alive()
-                later = BucketBatch.of_lines(spilled.piece(starts[j]), nodes[j])
+                later = self._piece(spilled, starts[j], nodes[j])
                 if later.sets.sizes[0] > self.measure.largest_partner(piece.sets.sizes[-1:])[0]:
                     break
                 both = piece.beside(later)
                 _, stop = both.windows(self.measure)
                 stop[len(piece) :] = 0  # the later piece is joined with itself in its own turn
                 yield from self._written(both, np.full(len(both), len(piece)), stop)
+
+    def _piece(self, spilled: SpilledBucket, start: int, first_node: int = 0) -> BucketBatch:
+        return self.pairs.rows(BucketBatch.of_lines(spilled.piece(start), first_node))
 
     def _check(self, batch: BucketBatch) -> None:
         """Raise StageError unless sampled lines have the keys that are computed from their sets."""

@@ -14,16 +14,15 @@ or contains it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import chain, combinations, product
 from math import comb
-from typing import ClassVar
 
 import numpy as np
 
 from neardup.lines import answer_lines
-from neardup.lines.tagged_ids import COLLECTION, VALUED, is_old, values_of, without_value
+from neardup.lines.tagged_ids import COLLECTION, VALUED, hash_digits, is_old, without_value
 from neardup.runtime.counters import Counters
 from neardup.runtime.summary import CANDIDATES, COMPARISONS, KEPT_OUT, PAIRS, USED
 from neardup.similarity.measures import Measure, Verified, eighteen_decimals, six_decimals
@@ -41,6 +40,8 @@ class EveryPair:
     across: there are two collections, and two old records are not a pair (--against); between: nor
     are two new ones (--between); nested: for a decision, nor are an old record and a larger new
     one, which must not be removed because of it; not_pairs: the pairs to keep out, or None.
+    equal_values: True for pairs of records with equal values, False for those with different ones,
+    None for both.
     """
 
     counters: Counters
@@ -48,9 +49,30 @@ class EveryPair:
     between: bool = False
     nested: bool = False
     not_pairs: NotPairs | None = None
+    equal_values: bool | None = None
     _marked: tuple[BucketBatch, np.ndarray] | None = field(default=None, init=False, repr=False)
     compared, found = CANDIDATES, PAIRS  # the names of what is counted
     first_only = False
+
+    def kind_of(self, id_: bytes) -> bytes:
+        """Return what records must have in common to be joined as one set, besides their set."""
+        if self.equal_values is None:
+            return b""
+        value = hash_digits(id_)
+        return value if self.equal_values else id_[:1] + value
+
+    def rows(self, batch: BucketBatch) -> BucketBatch:
+        """Return the batch with a row for each set and kind of record."""
+        if self.equal_values is None or not len(batch):
+            return batch
+        kinds = [_by_kind(ids, self.kind_of) if len(ids) > 1 else [ids] for ids in batch.ids]
+        if self.first_only and not self.equal_values:
+            # Old records are always kept.  Of three values, any two records have one as a reason.
+            kinds = [
+                [part for k, part in enumerate(parts) if k < 3 or not is_old(part[0])]
+                for parts in kinds
+            ]
+        return batch.divided(kinds)
 
     def wanted(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> Columns:
         """Return the pairs of sets that have at least one pair of records to compare."""
@@ -64,6 +86,8 @@ class EveryPair:
         chosen = (may_keep & new[right]) | (new[left] & old[right])
         if not self.between:
             chosen |= new[left] & new[right]
+        if self.equal_values is not None:
+            chosen &= (batch.values[left] == batch.values[right]) == self.equal_values
         return left[chosen], right[chosen]
 
     def touched(self, batch: BucketBatch) -> np.ndarray:
@@ -106,6 +130,8 @@ class EveryPair:
 
     def copies(self, ids: list[bytes]) -> Ids:
         """Count and return the pairs of records with the same set."""
+        if self.equal_values is False:
+            return ()
         first_new = sum(map(is_old, ids)) if self.across else 0
         old, new = ids[:first_new], ids[first_new:]
         self.counters.add(CANDIDATES, len(old) * len(new) + (not self.between) * comb(len(new), 2))
@@ -114,9 +140,12 @@ class EveryPair:
     def matches(self, ids: list[bytes], others: list[bytes]) -> Ids:
         """Return the pairs of records of two similar sets, given the ids of both."""
         pairs = product(ids, others)
-        return [pair for pair in pairs if self._are_pair(*pair)] if self.across else pairs
+        return (pair for pair in pairs if self._are_pair(*pair)) if self.across else pairs
 
     def _are_pair(self, a: bytes, b: bytes) -> bool:
+        if self.equal_values is False and without_value(a) == without_value(b):
+            self.counters.repeated_id(VALUED.id_of(a))  # two records with one id are not a pair
+            return False
         return is_old(a) != is_old(b) or not (is_old(a) or self.between)
 
 
@@ -134,6 +163,8 @@ class FirstPair(EveryPair):
         return len(left)
 
     def copies(self, ids: list[bytes]) -> Ids:
+        if self.equal_values is False:  # twins, see `TwinEdges`; old records are always kept
+            return [(ids[0], id_) for id_ in ids[1:] if not is_old(id_)]
         ids, apart = self._parted(ids)
         pairs = [(ids[0], id_) for id_ in ids[1:]]
         pairs += [*product(ids, apart), *combinations(apart, 2)]
@@ -155,53 +186,11 @@ class FirstPair(EveryPair):
         return [(a[0], b) for a, some in both if is_old(a[0]) for b in some if not is_old(b)]
 
 
-class DifferentValues(EveryPair):
-    """The part of a join that pairs records with different values (--across).
-
-    Two records with one set may have different pairs, so that none stands for all of them.
-    """
-
-    equal: ClassVar[bool] = False
-
-    def wanted(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> Columns:
-        left, right = super().wanted(batch, left, right)
-        value, several = batch.values
-        chosen = several[left] | several[right] | ((value[left] == value[right]) == self.equal)
-        return left[chosen], right[chosen]
-
-    def candidates(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> int:
-        many = batch.records[left] * batch.records[right] > 1
-        pairs = zip(left[many].tolist(), right[many].tolist())
-        some = sum(len(self._chosen(product(batch.ids[i], batch.ids[j]))) for i, j in pairs)
-        return int(np.count_nonzero(~many)) + some
-
-    def copies(self, ids: list[bytes]) -> Ids:
-        pairs = self._chosen(combinations(ids, 2))
-        self.counters.add(CANDIDATES, len(pairs))
-        return self._of_two_ids(pairs)
-
-    def matches(self, ids: list[bytes], others: list[bytes]) -> Ids:
-        return self._of_two_ids(self._chosen(product(ids, others)))
-
-    def _chosen(self, pairs: Ids) -> list[tuple[bytes, bytes]]:
-        found = [pair for pair in pairs if self._are_pair(*pair)]
-        a, b = (values_of(list(ids)) for ids in zip(*found)) if found else ((), ())
-        same = np.equal(a, b) == self.equal
-        return [found[i] for i in np.flatnonzero(same).tolist()]
-
-    def _of_two_ids(self, pairs: Ids) -> Ids:
-        """Return the pairs of two ids; count the others, whose records have one id."""
-        for a, b in pairs:
-            if without_value(a) == without_value(b):
-                self.counters.repeated_id(VALUED.id_of(a))
-            else:
-                yield a, b
-
-
-class EqualValues(DifferentValues):
-    """The part of a join that pairs records with equal values (--within, for fingerprints)."""
-
-    equal = True
+def _by_kind(ids: list[bytes], kind_of: Callable[[bytes], bytes]) -> list[list[bytes]]:
+    kinds: dict[bytes, list[bytes]] = {}
+    for id_ in ids:
+        kinds.setdefault(kind_of(id_), []).append(id_)
+    return list(kinds.values())
 
 
 @dataclass
@@ -301,7 +290,15 @@ class EdgeLines(PairLines):
         return edge + answer_lines.format_presence(earlier)
 
 
-class SeparateEdges(EdgeLines):
-    """Edge lines of records of which none stands for others with the same set."""
+class TwinEdges(EdgeLines):
+    """Edge lines with --across, where records with one set and one value share their fate.
 
-    equal = b"1." + 18 * b"0"
+    They are twins, not a pair.  So their line does not say that the first of them is in a pair.
+    """
+
+    equal = answer_lines.TWIN
+
+    def format(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
+        if similarity == self.equal:
+            return answer_lines.format_edge(a, b, similarity)
+        return super().format(a, b, similarity)

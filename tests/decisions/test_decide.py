@@ -7,6 +7,7 @@ large in real life, such as a dense cluster, is small here (`tests.support.decid
 from __future__ import annotations
 
 import random
+import re
 from fractions import Fraction
 from itertools import combinations
 
@@ -129,6 +130,67 @@ def test_of_new_records(keep, lines, threshold, between, sizes):
     gone = direct(lines, pairs, keep)
     assert sorted(result.lines) == sorted(decided_line(lines, each) for each in gone)
     assert not any(lines[each.place].old for each in gone)
+
+
+VALUES = st.sampled_from(["^(.)", "(.)$", "([0-9]*)$"])  # few, more, and one for each record
+
+
+def valued_pairs(
+    lines: list[Line], threshold: str, pattern: str, between: bool = False
+) -> dict[tuple[int, int], str]:
+    """Return the pairs with different values; each id has one."""
+    found = [re.search(pattern, line.id.decode("utf-8", "replace")) for line in lines]
+    values = [each and each[1] for each in found]
+    pairs = pairs_of(lines, threshold, between)
+    return {(i, j): pair for (i, j), pair in pairs.items() if values[i] != values[j]}
+
+
+ALL_COPIES = named([*copies(0, 9), *copies(50, 9), *path(100, 5), *star(100, 6)])
+MANY_VALUES = [line._replace(id=b"%c%02d" % (97 + i % 5, i)) for i, line in enumerate(ALL_COPIES)]
+
+
+@pytest.mark.slow
+@given(
+    SOME_KEEP,
+    records(unique=True, old=True),
+    THRESHOLDS,
+    VALUES,
+    st.booleans(),
+    SIZES,
+)
+@example("first", MANY_VALUES, "0.6", "^(.)", False, Sizes(dense=2, batch=2))
+@example("first", MANY_VALUES, "0.6", "([0-9]*)$", False, Sizes(dense=2, bucket_bytes=400))
+@example("smallest", MANY_VALUES, "0.8", "^(.)", False, Sizes(dense=1, bucket_bytes=100))
+def test_records_of_different_values(keep, lines, threshold, pattern, between, sizes):
+    """Equal sets are joined once for each value (--across); the answer is that of all pairs."""
+    pairs = valued_pairs(lines, threshold, pattern, between)
+    assume(pairs)
+    old = any(line.old for line in lines)
+    across = f"--across=id:{pattern}"
+    flags = flags_of(threshold, across, f"--keep={keep}", *["--against=old"] * old)
+    flags += ["--between"] * (old and between)
+    pairs = valued_pairs(lines, threshold, pattern, old and between)
+    gone = direct(lines, pairs, keep)
+    result = decide(lines, flags, sizes)
+    assert sorted(result.lines) == sorted(decided_line(lines, each) for each in gone)
+    together = components(len(lines), pairs)
+    new = [[not lines[i].old for i in some] for some in together]
+    assert result.counts[CHAINED] == sum(sum(some) - all(some) for some in new) - len(gone)
+    if old:
+        return
+    assert result.counts[LARGEST] == max(map(len, together), default=0)
+    result = decide(lines, [*flags, "--rule=cluster"], sizes)
+    gone = cluster(lines, pairs, keep)
+    assert sorted(result.lines) == sorted(decided_line(lines, each) for each in gone)
+    settings = settings_of(*flags_of(threshold, across, output="pairs"))
+    found = sorted(reduced(lines, settings, Counters("test"), sizes))
+    each = ((lines[i].id, lines[j].id, s.encode()) for (i, j), s in pairs.items())
+    assert found == sorted(b"%b\t%b\t%b\n" % pair for pair in each if pair[0] < pair[1])
+    result = decide(lines, flags_of(threshold, across, output="clusters"), sizes)
+    ids = [[lines[i].id for i in some] for some in together]
+    assert sorted(result.lines) == sorted(
+        b"%b\t%b\n" % (min(some), id_) for some in ids for id_ in some
+    )
 
 
 @given(SOME_KEEP, records(old=True), st.booleans())

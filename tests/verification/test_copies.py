@@ -1,6 +1,7 @@
 """Copies in a large bucket are grouped with the first record of their set, in bounded memory."""
 
 import random
+from collections.abc import Callable
 from io import BytesIO
 from itertools import groupby
 
@@ -15,7 +16,8 @@ from tests.support.drawn import blocks_of, mapped, pairs_in, record_lines, reduc
 
 HOT = ("--bands=1", "--rows=1", "--threshold=0.9")
 KNOWN = [0, 700, 8 << 20]  # nothing; a set or two; all of them
-Set = tuple[int, bytes]
+KINDS = {"one kind": lambda _: b"", "two kinds": lambda id_: b"%d" % (id_[-1] % 2)}
+Set = tuple[int, bytes, bytes]
 
 
 def bucket(sets: list[int]) -> list[bytes]:
@@ -27,13 +29,17 @@ def bucket(sets: list[int]) -> list[bytes]:
     )
 
 
+def with_kind(line: bytes, kind_of: Callable[[bytes], bytes]) -> bytes:
+    return line[:14] + kind_of(line.split(b"\t")[2]) + line[14:]
+
+
 def fields(line: bytes) -> tuple[Set, bytes]:
-    _, size, id_, text = line.rstrip(b"\n").split(b"\t")
-    return (int(size), text), id_
+    key, size, id_, text = line.rstrip(b"\n").split(b"\t")
+    return (int(size), text, key[14:]), id_
 
 
 def by_set(lines: list[bytes]) -> dict[Set, list[bytes]]:
-    """Return the ids of each set, in order."""
+    """Return the ids of each set and kind, in order."""
     groups = groupby(sorted(map(fields, lines)), key=lambda pair: pair[0])
     return {set_: [id_ for _, id_ in group] for set_, group in groups}
 
@@ -43,21 +49,30 @@ def by_set(lines: list[bytes]) -> dict[Set, list[bytes]]:
     st.sampled_from(KNOWN),
     st.integers(1, 300),
     st.booleans(),
+    st.sampled_from(list(KINDS)),
 )
-@example([0, 0, 0, 1, 1, 1], 0, 1, True)
-def test_what_is_left_and_what_is_found_are_all(sets, known_bytes, piece_bytes, in_order_of_sets):
-    lines = bucket(sets)
+@example([0, 0, 0, 1, 1, 1], 0, 1, True, "one kind")
+def test_what_is_left_and_what_is_found_are_all(
+    sets, known_bytes, piece_bytes, in_order_of_sets, kinds
+):
+    kind_of = KINDS[kinds]
+    given, how = bucket(sets), (lambda _: False, kind_of, in_order_of_sets)
+    lines = [with_kind(line, kind_of) for line in given]
     if in_order_of_sets:
-        lines.sort(key=fields)
+        given = sorted(lines, key=fields)
+        lines = given
     result = BytesIO()
-    spilled = SpilledBucket(BytesIO(b"".join(lines)), piece_bytes)
+    spilled = SpilledBucket(BytesIO(b"".join(given)), piece_bytes)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(buckets, "KNOWN_BYTES", known_bytes)
-        found = list(buckets.without_copies(spilled, result, lambda _: False, in_order_of_sets))
+        found = list(buckets.without_copies(spilled, result, *how))
     left = result.getvalue().splitlines(keepends=True)
+    if in_order_of_sets:
+        left = [with_kind(line, kind_of) for line in left]
     behind: dict[Set, list[bytes]] = {}
     for some in found:
-        for first, later in some.items():
+        for plain, later in some.items():
+            first = with_kind(plain, kind_of)
             assert first in left
             assert fields(first)[1] == by_set(lines)[fields(first)[0]][0]
             behind.setdefault(fields(first)[0], []).extend(later)
