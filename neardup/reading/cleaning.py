@@ -71,7 +71,7 @@ def plain(text: str) -> str:
 
 
 def whole(text: str) -> str:
-    r"""Replace each half of a surrogate pair by U+FFFD, for which alone it could be shown.
+    r"""Replace each lone half of a surrogate pair, which cannot be encoded, by U+FFFD.
 
     >>> whole("cut in an emoji: \ud83d")
     'cut in an emoji: \ufffd'

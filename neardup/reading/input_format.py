@@ -324,7 +324,7 @@ class InputFormat(NamedTuple):
         }
 
     def making(self) -> str:
-        """Return what shingles depend on, as words for a file and for a message."""
+        """Return the options on which shingles depend, and `probe`, for a file and for messages."""
         words = [f"{flag}={value}" for flag, value in self.key_options().items()]
         return " ".join([*words, self.probe()]).rstrip()
 

@@ -63,7 +63,7 @@ class ParquetTable:
         self.schema = self._file.schema_arrow
 
     def groups(self, columns: Sequence[str] | None = None) -> Iterator[RowGroup]:
-        """Yield the row groups, with these columns or all; those of structs are a.b."""
+        """Yield the row groups, with all columns or the given ones; field b of struct a is a.b."""
         tops = {column.split(".")[0] for column in columns or ()}
         about, done, begin = self._file.metadata, 0, 0
         for i in range(about.num_row_groups):
@@ -124,7 +124,7 @@ class ArrowTable:
         return (ipc.open_stream if self._stream else ipc.open_file)(self._file, options=how)
 
     def groups(self, columns: Sequence[str] | None = None) -> Iterator[RowGroup]:
-        """Yield the record batches, with these columns or all; structs are read as a whole."""
+        """Yield the record batches, with all columns or the given ones; structs are read whole."""
         names = self.schema.names
         tops = (name if name in names else name.split(".")[0] for name in columns or ())
         reader = self._opened(sorted({*map(names.index, tops)}))

@@ -140,7 +140,7 @@ def whole_or_not(option: str, name: str, inputs: Sequence[str]) -> Iterator[IO[b
         try:
             yield file
         except BaseException:
-            with suppress(OSError):  # a full disk raises again
+            with suppress(OSError):  # on a full disk, closing fails, too
                 file.close()
             raise
         with naming(name):

@@ -84,7 +84,7 @@ def _line_order(keys: np.ndarray, ids: list[bytes], sets: Ragged) -> list[int]:
     order = by_name[np.lexsort((sets.sizes[by_name], keys[by_name]))]
     alike = ~first_of_run(keys) & ~first_of_run(sets.sizes[order])
     pairs = np.column_stack((order[:-1], order[1:]))[alike[1:]]
-    if any(ids[a] == ids[b] for a, b in pairs.tolist()):  # then by their sets, too
+    if any(ids[a] == ids[b] for a, b in pairs.tolist()):  # lines that tie are ordered by sets
         texts, sizes = encode_sets(sets), sets.sizes.tolist()
         return sorted(order.tolist(), key=lambda i: (keys[i], sizes[i], names[i], texts[i]))
     return order.tolist()

@@ -42,7 +42,7 @@ from neardup.sets.ragged import first_of_run, spans, starts_of_runs
 
 BITS, MASKS, MASK_BITS = 256, 40, 24
 KEY_BITS = 24
-CALM, CALM_OTHERS = 8, 32  # most rows of a video in a bucket: own; other variants
+CALM, CALM_OTHERS = 8, 32  # maximum rows of a video in a bucket: of own variants, of others
 FULL, HUBS = 256, 16  # videos
 CACHED = 1 << 13  # fingerprints that fit in the processor's L2 cache
 FACTOR = 0x9E3779B97F4A7C15

@@ -138,7 +138,7 @@ def _videos(args: argparse.Namespace) -> None:
     folders = args.folder or [os.curdir]
     for folder in folders:
         if not os.path.isdir(folder):
-            raise UsageError(f"""--folder {folder or "''"}: not a folder""")
+            raise UsageError(f"--folder {folder!r}: no such folder; name that of the videos")
     with atomic_write.whole_or_not("-o", args.o, [*pairs, *common, *gone]) as file:
         kept = parsed_lines(gone, parse_removed_video, (REMOVED_VIDEOS,))
         runs = parsed_lines(pairs, found_run, (RUNS,))
