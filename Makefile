@@ -7,7 +7,7 @@ VENV := .venv/bin/python
 # Where compiled modules are not kept, each of thousands of processes compiles them again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run help check test slow-test test-all coverage browser-test spark-test hadoop-test hadoop-up hadoop-down hadoop-status bench bench-quick cluster-bench docs lint format clean
+.PHONY: run help check test slow-test test-all coverage browser-test spark-test hadoop-test hadoop-up hadoop-down hadoop-status bench bench-quick cluster-bench docs wheels lint format clean
 run: .venv/.run ## the near-duplicates of data/videos.txt, as pairs on stdout
 	@./run_local.sh data/videos.txt
 
@@ -73,6 +73,9 @@ cluster-bench: .venv/.run .venv/.spark ## the benchmark on Hadoop and Spark
 docs: .venv/.docs ## the documents as a searchable site, in .site/
 	$(VENV) -m mkdocs build --strict --quiet
 
+wheels: .venv/.wheels ## the sdist and a wheel for each platform, in dist/
+	$(VENV) .ci/wheels.py
+
 lint: .venv/.lint ## style and types
 	$(VENV) -m ruff check .
 	$(VENV) -m ruff format --check .
@@ -95,6 +98,6 @@ PIP_INSTALL = $(VENV) -m pip install --quiet --disable-pip-version-check --edita
 	@exec >&2; set -ex; $(PYTHON) -m venv .venv; $(PIP_INSTALL) '.[mrjob,report]'
 	@touch $@
 
-.venv/.test .venv/.test-all .venv/.lint .venv/.bench .venv/.spark .venv/.docs: .venv/.run
+.venv/.test .venv/.test-all .venv/.lint .venv/.bench .venv/.spark .venv/.docs .venv/.wheels: .venv/.run
 	@exec >&2; set -ex; $(PIP_INSTALL) '.[$(patsubst .venv/.%,%,$@)]'
 	@touch $@

@@ -24,6 +24,11 @@ For other programs there are `pairs`, `clusters`, `deduplicate` and `Index`.  Th
 first use: scripts on a cluster import this package before they know that numpy is installed.
 """
 
+import sys
+
+if sys.platform == "win32":
+    raise ImportError("neardup does not run on Windows; install it in WSL, where it does")
+
 from neardup.runtime import VERSION
 
 TYPE_CHECKING = False  # for type checkers it is true; `typing` itself takes long to import

@@ -13,8 +13,8 @@
 #define AT_ONCE 512     /* tokens whose hashes stay in the first cache */
 #define MOST_DIGITS 20  /* of 2^64-1 */
 
-/* On an x86 with AVX2 the loader of Linux takes the version of a function that uses it. */
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__)
+/* On an x86 with AVX2 the loader of glibc takes the version of a function that uses it. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__)
 #define WIDE __attribute__((target_clones("avx2", "default")))
 #else
 #define WIDE
