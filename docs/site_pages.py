@@ -20,6 +20,7 @@ PAGES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "RELEASING.md": "releasing.md",
     "SECURITY.md": "security.md",
     "bench/NOTES.md": "notes.md",
     **{f"bench/results/{p.name}": f"results/{p.name}" for p in ROOT.glob("bench/results/*.md")},

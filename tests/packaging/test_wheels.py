@@ -25,6 +25,11 @@ KERNELS = re.findall(
 )
 MAGIC = {"linux": b"\x7fELF", "macosx": b"\xcf\xfa\xed\xfe"}
 MOST_BYTES = 1 << 20
+SCHEMAS = {
+    "workflows/*.yml": "workflows",
+    "ISSUE_TEMPLATE/[!c]*.yml": "issue-forms",
+    "ISSUE_TEMPLATE/config.yml": "issue-config",
+}
 
 
 def call(words: list[str], folder: Path, code: int = 0, **env: str) -> tuple[str, str]:
@@ -132,3 +137,22 @@ def test_windows_is_named_with_what_to_use_instead() -> None:
     _, said = call([sys.executable, "-c", script], ROOT, code=1)
     assert said.splitlines()[-1].startswith("ImportError: neardup does not run on Windows")
     assert "WSL" in said
+
+
+@pytest.mark.parametrize("pattern", SCHEMAS)
+def test_github_reads_its_files(pattern: str) -> None:
+    files = sorted(map(str, (ROOT / ".github").glob(pattern)))
+    assert files
+    schema = ["--builtin-schema", f"vendor.github-{SCHEMAS[pattern]}"]
+    call([str(Path(sys.executable).with_name("check-jsonschema")), *schema, *files], ROOT)
+
+
+def test_workflows_call_targets_of_make() -> None:
+    targets = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    called = {
+        target
+        for path in (ROOT / ".github/workflows").glob("*.yml")
+        for target in re.findall(r"\bmake ([a-z-]+)$", path.read_text(), re.MULTILINE)
+    }
+    assert called >= {"test", "lint", "wheels", "docs"}
+    assert called <= targets
