@@ -17,6 +17,7 @@ from typing import IO, Any, Callable
 
 import numpy as np
 
+from neardup.decisions.merged_rows import END, Additions, Merges
 from neardup.lines.answer_lines import parse_decided, place_of
 from neardup.reading.blocks import LINE_BITS, WHOLE_FILE, with_line_ends
 from neardup.reading.compressed import LINES, READ_BYTES, position
@@ -167,21 +168,26 @@ def kept_of(
     passed: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Any]:
     """Yield what is kept of a file: pieces of bytes, or the record batches of a typed table."""
-    kind, (path, name, first) = form.kind_of(file.name), file
+    kind, (path, name, first), added = form.kind_of(file.name), file, places.added
     if kind in TABLES:
-        yield from places.of_batches(kept_batches(kind, *file, iter(places), passed), first)
+        change = added.in_batch if added else None
+        batches = kept_batches(kind, *file, iter(places), passed, change)
+        yield from places.of_batches(batches, first)
     else:
         with form.dialect.opened(path, name, exactly=True) as text:
             stream = text.stream
             if kind == "csv":
                 how = max_line, WHOLE_FILE, form.dialect
                 table = opened_table(kind, form.has_header, stream, name, *how)
+                table = added.in_table(table, first) if added else table
                 kept = places.of_table(table, first, with_header)
             else:
                 assert kind in (*LINES, "jsonl", "tsv"), f"{kind}: cannot be cut as lines"
                 chunks = iter(lambda: stream.read(READ_BYTES), b"")
                 lines = with_line_ends(chunks, "" if name == "-" else f"{name}: ")
                 header = kind == "tsv" and form.has_header
+                if added:
+                    lines = added.in_lines(_with_line_feeds(lines, of_file=False), first - header)
                 kept = places.of_lines(lines, kind, first, header, with_header)
             for piece in text.encoded(kept, with_mark=with_header):
                 yield piece
@@ -194,7 +200,8 @@ class Places:
 
     names: Sequence[str] = ()  # of columns that are put in front of those of a table
 
-    def __init__(self, decided: IO[bytes], file: InputFile):
+    def __init__(self, decided: IO[bytes], file: InputFile, merges: Merges | None = None):
+        self.added = Additions(merges, file) if merges else None
         lines, end = lines_from(decided, file.first), file.first + FILE_PLACES
         self._left = takewhile(lambda line: line[0] < end, lines)
         self._open = False  # until the next place is requested
@@ -243,7 +250,7 @@ class Places:
 
     def check(self, name: str) -> None:
         """Raise StageError if the file ended before the last record to remove."""
-        if self._has_more():
+        if self._has_more() or (self.added and self.added.place < END):
             raise StageError(f"{name}: is shorter than when the decision was made; {AGAIN}")
 
 

@@ -23,13 +23,13 @@ from typing import IO, Any
 import numpy as np
 
 from neardup.decisions.kept_lines import AGAIN, FILE_PLACES, Places, kept_lines, lines_from
+from neardup.decisions.merged_rows import END, Merges
 from neardup.lines.answer_lines import NO_PAIR, is_mark
 from neardup.reading.compressed import LINES, opened
-from neardup.reading.dialects import Dialect
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
 from neardup.reading.row_files import json_row
-from neardup.reading.separated_rows import Table, row_ends
+from neardup.reading.separated_rows import TABS, Table, row_ends, separated
 from neardup.reading.text_rows import FlawError, Line, Row, row_of
 from neardup.runtime.program import StageError, to_add
 
@@ -37,8 +37,6 @@ COLUMNS = {"duplicate_of": str, "similarity": float, "cluster": str, "copies": i
 Mark = tuple[Any, ...]  # the values of these columns; None is null
 ALONE: Mark = (None, None, None, 1)
 NOT_COMPARED: Mark = (None,) * len(COLUMNS)
-TABS = Dialect(delimiter="\t")
-END = 1 << 64  # after all places
 NO_MARK: tuple[int, bytes, Mark] = (END, b"", ALONE)
 
 
@@ -55,8 +53,9 @@ class Marks(Places):
         left_out: np.ndarray,
         decided: IO[bytes],
         file: InputFile,
+        merges: Merges | None = None,
     ):
-        super().__init__(decided, file)
+        super().__init__(decided, file, merges)
         self._dialect, self.names = form.dialect, names_of(prefix)
         self._check = partial(check_columns, prefix, file.name)
         self._name = file.name
@@ -159,17 +158,11 @@ class Marks(Places):
 
     def _separated(self, values: Sequence[Any], kind: str) -> bytes:
         """Return values as the first fields of a row."""
-        special = '"' if kind == "tsv" else ""
-        comma, _, quote, escape, *_ = self._dialect if kind == "csv" else TABS
-        if kind == "csv":
-            special = f"{comma}{quote}\r\n"
-        fields = []
-        for text in ("" if value is None else str(value) for value in values):
-            text = text.replace(escape, escape * 2) if escape else text
-            if {*special} & {*text}:
-                text = quote + text.replace(quote, quote * 2) + quote
-            fields.append(text + comma)
-        return "".join(fields).encode("utf-8", "surrogateescape")
+        dialect = self._dialect if kind == "csv" else TABS
+        texts = ("" if value is None else str(value) for value in values)
+        return b"".join(
+            separated(text, kind, dialect) + dialect.delimiter.encode() for text in texts
+        )
 
 
 def names_of(prefix: str) -> list[str]:

@@ -24,7 +24,15 @@ from typing import Any, Callable
 
 import numpy as np
 
-from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lines, lines_from
+from neardup.decisions import merged_rows
+from neardup.decisions.kept_lines import (
+    Places,
+    PlacesOf,
+    check_one_answer,
+    keep_in_one,
+    kept_lines,
+    lines_from,
+)
 from neardup.decisions.marked_rows import Marks, check_files
 from neardup.lines.answer_lines import parse_decided
 from neardup.options.command_parser import STANDARD_INPUT, VERBOSITY, CommandParser, Flag, flags
@@ -33,7 +41,7 @@ from neardup.options.table import OPTIONS, Options, integer, parser
 from neardup.reading import blocks, input_files
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import STDOUT, StageError, UsageError, run, write_all
-from neardup.runtime.summary import QUIET
+from neardup.runtime.summary import LOST, QUIET, many
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages import pairs, phases, token_counting
 from neardup.stored.index_manifest import refuse_indexes
@@ -281,17 +289,27 @@ def keep() -> None:
             places = blocks.file_places(0, len(names))
             files = list(map(input_files.InputFile, names, names, places))
             check_one_answer(settings.form, files)
-            of_file = None
+            of_file: PlacesOf | None = None
+            merges = None
+            if "-" in names and (settings.merge or settings.output is OUTPUTS[MARKED]):
+                flag = merged_rows.FLAG if settings.merge else "--output marked"
+                raise UsageError(f"-: {flag} reads its input twice; name FILE instead")
+            if settings.merge:
+                to_merge = settings.form, settings.merge, files
+                merged_rows.check_files(*to_merge)
+                lines = lines_from(decided, files[0].first)
+                merges = merged_rows.Merges(*to_merge, settings.max_line, lines)
+                if merges.lost:
+                    print(many(merges.lost, LOST), file=sys.stderr)
+                of_file = partial(Places, merges=merges)
             if settings.output is OUTPUTS[MARKED]:
-                if "-" in names:
-                    raise UsageError("-: --output marked reads its input twice; name FILE instead")
                 form, prefix = settings.form, settings.mark_prefix
                 check_files(form, prefix, files, settings.max_line)
                 left_out, counters = array("Q"), Counters("keep", verbosity=QUIET)
                 read = settings.blocks(names, places=places)
                 deque(pairs.parsed(read, settings, counters, left_out.frombytes), 0)
                 missing = np.sort(np.array(left_out, np.uint64))
-                of_file = partial(Marks, form, prefix, missing)
+                of_file = partial(Marks, form, prefix, missing, merges=merges)
             how = settings.form, files, settings.max_line, decided
             with open(STDOUT, "wb", closefd=False) as sink:
                 keep_in_one(*how, sink, of_file=of_file)
@@ -337,9 +355,10 @@ def checked(args: Namespace, no_xz: str) -> Settings:
     options = Options.of(args)
     settings = settings_before_counts(options)
     settings.form.check_task()
-    if settings.output is OUTPUTS[MARKED]:
+    if settings.merge or settings.output is OUTPUTS[MARKED]:
+        flag = merged_rows.FLAG if settings.merge else "--output marked"
         line = shlex.join([*options.given_arguments(), *args.inputs])
-        raise UsageError(f"--output marked: needs one machine; type: ./run_local.sh {line}")
+        raise UsageError(f"{flag}: needs one machine; type: ./run_local.sh {line}")
     names = [*options.against, *args.inputs]
     if not all([*names, args.output_folder]):
         raise UsageError("INPUT and OUTPUT must not be empty")

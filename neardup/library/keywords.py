@@ -66,6 +66,7 @@ ABSENT = {
     **dict.fromkeys(("--input-files", "--max-line", "--encoding"), FOR_FILES),
     **dict.fromkeys(("--delimiter", "--quote", "--escape"), FOR_FILES),
     "--mark-prefix": "deduplicate returns ids, or the kept rows of a table; see its `removed`",
+    "--merge": "deduplicate returns ids, or the kept rows of a table; see its `removed`",
     "--id": "give (id, record) tuples",
     "--fingerprint": "give the vectors themselves, with measure='hamming'",
     "--text": "give the texts themselves, such as a column of a table",

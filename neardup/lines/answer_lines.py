@@ -21,7 +21,7 @@ edges       LATER TAB EARLIER TAB 0.912345678901234567    a pair of records with
 decided     PLACE TAB ID TAB KEPT TAB SIMILARITY
             a removed record and the one that it duplicates: `--output removed` prints all but
             PLACE, the place in the input (`reading.blocks`) in sixteen hexadecimal digits; the
-            similarity is `-` where the two are not a pair
+            similarity is `-` where the two are not a pair; with --merge, TAB and KEPT's place
 
 marks       PLACE TAB CLUSTER TAB COPIES        for --output marked, beside the decided lines
             a record in a pair: the smallest id of its cluster, which is unknown (empty) with
@@ -47,7 +47,7 @@ _WITH_BITS = re.compile(rb"([^\t]+\t[^\t]+\t%b)\t[0-9]+\t?\n?" % _NUMBER)  # of 
 _SIMILARITY = rb"=|\*|0\.[0-9]{18}|1\.0{18}"
 _PRESENCE_OR_MEMBER = rb"[^\t]+\t(?:\.|[^\t]*\t[01]\t[^\t]*)[\t\n]*"
 _REMOVED = rb"[^\0\t\r\n]+\t[^\0\t\r\n]+\t(?:0\.[0-9]{6}|1\.000000|-)"
-_DECIDED = rb"([0-9a-f]{16})\t(%b)\t?\n?" % _REMOVED
+_DECIDED = rb"([0-9a-f]{16})\t(%b)(?:\t([0-9a-f]{16}))?\t?\n?" % _REMOVED
 _MARK = re.compile(rb"[0-9a-f]{16}\t[^\0\t\r\n]*\t[0-9]+\t?\n?")
 
 
@@ -163,15 +163,24 @@ def member(fields: list[bytes]) -> Member:
     return Member(cluster, has_copies == b"1", set_text)
 
 
-def format_decided(place: bytes, id_: bytes, kept: bytes, similarity: bytes) -> bytes:
-    """Return the line of a removed record; it begins with the place of the record in the input."""
-    return b"%b\t%b\t%b\t%b\n" % (place, id_, kept, similarity)
+def format_decided(*fields: bytes) -> bytes:
+    """Return the line of a removed record: PLACE, ID, KEPT, SIMILARITY and maybe KEPT's place."""
+    return b"\t".join(fields) + b"\n"
 
 
 def parse_decided(line: bytes) -> tuple[int, bytes]:
     """Return (place, id) of a line that `format_decided` wrote; WireError for any other line."""
     found = _decided(line)
     return int(found[1], 16), found[2].partition(b"\t")[0]
+
+
+def kept_place(line: bytes) -> int:
+    """Return the place of the kept record of a decided line; WireError if the line lacks it."""
+    if not (found := _decided(line)[3]):
+        raise WireError(
+            f"expected PLACE ID KEPT SIMILARITY PLACE, got {shown(line)}; decide with --merge"
+        )
+    return int(found, 16)
 
 
 def removed_line(line: bytes) -> bytes:

@@ -23,7 +23,9 @@ SECTIONS = {
         "--exclude --headers --shingle --clean --max-line --max-bad --strict"
     ),
     "output": "--output -0 -o --removed --report -v -q",
-    "decisions": ("--keep --rule --mark-prefix --against --between --within --across --not-pairs"),
+    "decisions": (
+        "--keep --rule --mark-prefix --merge --against --between --within --across --not-pairs"
+    ),
     "speed and machine": (
         "--jobs --sort-memory --master --reducers --rounds --memory --python --ship-numpy "
         "--ship-venv --dedup --overwrite --detach --show --name --conf -D"

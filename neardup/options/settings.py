@@ -7,9 +7,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from neardup.decisions import RULES
+from neardup.decisions.merged_rows import FLAG, Merge, parse_merge
 from neardup.decisions.rules import Rule
 from neardup.lines.count_lines import read_counts
 from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, mark_of, tag_of
@@ -17,6 +19,7 @@ from neardup.options import table
 from neardup.options.command_parser import read
 from neardup.options.table import Options
 from neardup.reading.blocks import Block, Pieces, read_files
+from neardup.reading.compressed import ROWS
 from neardup.reading.field_values import ACROSS, WITHIN, Values
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.input_check import Parser
@@ -68,6 +71,7 @@ class Settings(NamedTuple):
     name: str  # of the scheme
     request: Request  # request to the scheme
     mark_prefix: str = ""  # before the names of columns that --output marked adds
+    merge: Merge = MappingProxyType({})
 
     @classmethod
     def of(cls, options: Options, counts: TokenCounts | None = None) -> Settings:
@@ -145,6 +149,7 @@ class Settings(NamedTuple):
             name=name,
             request=request,
             mark_prefix=_mark_prefix(options),
+            merge=_merge(options, form),
         )
 
     @property
@@ -373,6 +378,22 @@ def _mark_prefix(options: Options) -> str:
     if not re.fullmatch(r"[\w.-]*", prefix or ""):
         raise UsageError(f"{flag}: expected letters, digits, _ . or -, got {prefix!r}")
     return prefix or ""
+
+
+def _merge(options: Options, form: InputFormat) -> Merge:
+    if options.merge is None:
+        return {}
+    merge = read(FLAG, parse_merge, options.merge)
+    if not OUTPUTS[options.output].rows:
+        raise UsageError(f"{FLAG} needs --output kept or marked, but --output is {options.output}")
+    if not form.fields:
+        raise UsageError(f"{FLAG} needs --input {' or '.join(ROWS)}, but --input is {form.input}")
+    for field in merge:
+        if field.isdecimal() != form.fields.numbered:
+            raise UsageError(f"{FLAG} and --text must both be column numbers, or both be names")
+        if field in (form.fields.id, *form.fields.texts):
+            raise UsageError(f"{FLAG} {field}: is the id or the text; name another field")
+    return merge
 
 
 def _estimated(

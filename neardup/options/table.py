@@ -39,6 +39,7 @@ OUTPUT_OPTIONS = {
     "--rule",
     "--keep",
     "--mark-prefix",
+    "--merge",
     "--against",
     "--between",
     "--not-pairs",
@@ -213,6 +214,12 @@ class Options:
         "TEXT",
         "what the names of the columns begin with that --output marked adds: duplicate_of, "
         "similarity, cluster and copies",
+    )
+    merge: str | None = _option(
+        "FIELD[:DELIMITER]",
+        "with --output kept or marked: add to each kept row what the rows that are removed for it "
+        "have in a field, or in several with commas: lists, or texts with a delimiter, such as "
+        "'tags:;' for red;round",
     )
     against: tuple[str, ...] = _option(
         "FILE",

@@ -58,7 +58,7 @@ def checked(
         yield piece._replace(has_ids=bool(has_ids))
     for field, flag in unseen.items() if columns else ():
         raise StageError(
-            f"{name}: no row has a field {field!r}; name one with {flag}: {_listed(columns)}; "
+            f"{name}: no row has a field {field!r}; name one with {flag}: {listed(columns)}; "
             f"if other files have it, {to_add('--max-bad', '1')}"
         )
 
@@ -88,8 +88,8 @@ def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -
     value = next((v for row in rows if (v := fields.value(row, field)) is not None), None)
     if rows and (value is not None or lacks == "--id" or not blank):
         kind = "fingerprint" if fields.binary else "text"
-        found = "has no field" if value is None else f"{_kind_of(value)} is not a {kind}, in field"
-        there = _listed(_columns(rows[:SEEN_ROWS]))
+        found = "has no field" if value is None else f"{kind_of(value)} is not a {kind}, in field"
+        there = listed(_columns(rows[:SEEN_ROWS]))
         remedy = _advice(rows[:SEEN_ROWS], fields, lacks)
         which = f"name one with {lacks}" if remedy else f"no field has a {kind}"
         raise StageError(f"{name}: {found} {field!r}; {which}: {there}{remedy}")
@@ -132,7 +132,7 @@ def check_columns(
     texts = [(fields.flag, field) for field in fields.texts]
     for flag, field in [("--id", fields.id)] * fields.needs_id + texts + fields.of_records:
         if field not in columns:
-            there = f"name one with {flag}: {_listed(columns)}"
+            there = f"name one with {flag}: {listed(columns)}"
             advises = flag in ("--id", fields.flag)
             remedy = _advice([*_rows(rows())][:SEEN_ROWS], fields, flag) if advises else ""
             raise StageError(f"{name}: has no column {field!r}; {there}{remedy}")
@@ -141,7 +141,8 @@ def check_columns(
             raise StageError(f"{name}: has {count} columns {field!r}; rename all but one")
 
 
-def _listed(columns: Iterable[str]) -> str:
+def listed(columns: Iterable[str]) -> str:
+    """Return words for the columns that there are."""
     names = list(columns)
     more = " …" if len(names) > LISTED else ""
     return f"it has {', '.join(names[:LISTED])}{more}" if names else "it has none"
@@ -162,7 +163,7 @@ def _is_text(row: Row, fields: Fields, name: str) -> bool:
     return True
 
 
-def _kind_of(value: Any) -> str:
+def kind_of(value: Any) -> str:
     """Return what a value is, for messages: numbers as they are, others by their kind."""
     if isinstance(value, list):
         kinds = {dict: "objects", str: "texts", list: "lists", int: "numbers", float: "numbers"}

@@ -37,6 +37,7 @@ from neardup.reading.text_rows import Fields, Line, json_line
 from neardup.runtime.program import StageError, to_add
 
 BACKSLASH = "\\"
+TABS = Dialect(delimiter="\t")  # of TSV
 MOST_LINES = 1000  # of a quoted field
 MOST_BYTES = 4 * BLOCK_BYTES  # whose quotes are found all at once
 LARGEST_FIELD = (1 << 31) - 1
@@ -351,6 +352,28 @@ def split_rows(kind: str, data: bytes, dialect: Dialect = AS_USUAL) -> Iterator[
     for line in re.split("\r\n|\n|\r", text)[:-1]:
         fields = line.split("\t") if line.strip() else []
         yield [f[1:-1].replace('""', '"') if f[:1] == '"' and quoted(f) else f for f in fields]
+
+
+def field_spans(kind: str, row: bytes, dialect: Dialect = AS_USUAL) -> list[tuple[int, int]]:
+    r"""Return where the fields of a row begin and end, with their quotes.
+
+    >>> field_spans("csv", b'a,"b,""c",\n')
+    [(0, 1), (2, 9), (10, 10)]
+    """
+    quote, comma = dialect.quote.encode(), re.escape(dialect.delimiter.encode())
+    quoted = b"(?:%b[^%b]*%b)*" % (quote, quote, quote) if kind == "csv" else b""
+    field = rb"(?:^|%b)(%b[^%b\r\n]*)" % (comma, quoted, comma)
+    masked = dialect.masked(row) if kind == "csv" else row
+    return [found.span(1) for found in re.finditer(field, masked)]
+
+
+def separated(text: str, kind: str, dialect: Dialect = AS_USUAL) -> bytes:
+    """Return a text as a field of a row of CSV or TSV, or of a line, which has no quotes."""
+    comma, _, quote, escape, *_ = dialect
+    text = text.replace(escape, escape * 2) if escape else text
+    if {*text} & {*{"csv": f"{comma}{quote}\r\n", "tsv": quote}.get(kind, "")}:
+        text = quote + text.replace(quote, quote * 2) + quote
+    return text.encode("utf-8", "surrogateescape")
 
 
 def rows_of(

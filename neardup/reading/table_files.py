@@ -287,6 +287,17 @@ def _checked(batch: Any) -> Any:
     return arrow.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
+def is_mergeable(kind: Any, delimited: bool) -> bool:
+    """Return whether a type has texts (`delimited`), or lists of texts, integers or booleans."""
+    types, kind = import_module("pyarrow.types"), _type_without_views(kind)
+    if not delimited:
+        if not (types.is_list(kind) or types.is_large_list(kind)):
+            return False
+        kind = kind.value_type
+    text = types.is_string(kind) or types.is_large_string(kind)
+    return text or (not delimited and (types.is_integer(kind) or types.is_boolean(kind)))
+
+
 def _without_views(column: Any) -> Any:
     kind = _type_without_views(column.type)
     return column if kind == column.type else column.cast(kind)

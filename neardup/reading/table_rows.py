@@ -251,11 +251,18 @@ def _may_lack_text(kind: Any) -> bool:
 
 
 def kept_batches(
-    kind: str, path: str, name: str, first: int, gone: Iterator[int], passed: Callable[[int], None]
+    kind: str,
+    path: str,
+    name: str,
+    first: int,
+    gone: Iterator[int],
+    passed: Callable[[int], None],
+    change: "Callable[[Any, int], Any] | None" = None,
 ) -> Iterator[Any]:
     """Yield all columns of the rows whose places are not in `gone` (ascending), as record batches.
 
     `first` is the place of the first row; `passed` is called with the number of bytes read.
+    change: makes a batch of a batch and the place of its first row, before rows are removed
     """
     arrow = import_module("pyarrow")
     with opened_typed(kind, path, name) as file:
@@ -264,6 +271,7 @@ def kept_batches(
             done = 0
             for batch in group.batches(MOST_ROWS, 4 * READ_BYTES):
                 stays = [True] * batch.num_rows
+                batch = change(batch, first) if change else batch
                 while next_gone is not None and next_gone < first + batch.num_rows:
                     stays[next_gone - first] = False
                     next_gone = next(gone, None)

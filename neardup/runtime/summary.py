@@ -41,6 +41,7 @@ CHAINED_AWAY = "… removed through a chain only"
 IN_CLUSTERS, CLUSTERS, LARGEST = "records in clusters", "clusters", "records of the largest cluster"
 SHARED_NAMES = "clusters with the name of another one, because ids repeat"
 LEFT_OUT = "bad lines left out of the answer"  # an answer holds them only in the input's format
+LOST = "removed rows whose values --merge adds to no row: their kept ones are in --against"
 EDGES = "edges"
 COMPILED = "tasks with compiled kernels"
 ORDER = (
@@ -68,6 +69,7 @@ ORDER = (
     STAYING,
     CHAINED,
     LEFT_OUT,
+    LOST,
     EDGES,
     IN_CLUSTERS,
     CLUSTERS,
@@ -90,6 +92,7 @@ TROUBLE = (
         KEPT_OUT,
         "bad lines",
         LEFT_OUT,
+        LOST,
         "records without shingles",
         WITHOUT_VALUE,
         HALVED,

@@ -290,12 +290,14 @@ def decide_edges(
             for records, reasons in decided(edges, rule, measure, counters, collections):
                 if copies:
                     copies.add(records, reasons)
+                kept = [reason.kept for reason in reasons]
                 yield from map(
                     format_decided,
                     [record[tag.place] for record in records],
                     tag.ids_of(records),
-                    tag.ids_of([reason.kept for reason in reasons]),
+                    tag.ids_of(kept),
                     [reason.similarity for reason in reasons],
+                    *[[record[tag.place] for record in kept]] * bool(settings.merge),
                 )
             marks = copies.marks(collections, counters) if copies else ()
             for record, cluster, count in marks:

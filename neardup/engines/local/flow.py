@@ -24,9 +24,10 @@ from typing import Callable
 
 import numpy as np
 
-from neardup.decisions.kept_lines import Places, PlacesOf, keep_files, keep_in_one
+from neardup.decisions.kept_lines import Places, PlacesOf, keep_files, keep_in_one, lines_from
 from neardup.decisions.kept_rows import keep_as_rows
 from neardup.decisions.marked_rows import Marks
+from neardup.decisions.merged_rows import Merges
 from neardup.engines.local import key_pruning, memory_join
 from neardup.engines.local import plan as plans
 from neardup.engines.local.answer_file import Answer
@@ -38,7 +39,7 @@ from neardup.options.settings import counts_first, names_no_scheme, settings_bef
 from neardup.options.table import Options
 from neardup.reading.blocks import blocks_of
 from neardup.runtime.counters import Counters
-from neardup.runtime.summary import LEFT_OUT, OLD_RECORDS, REPEATED, SHUFFLED
+from neardup.runtime.summary import LEFT_OUT, LOST, OLD_RECORDS, REPEATED, SHUFFLED
 from neardup.sets.ragged import Batch, Ragged
 from neardup.stages.external_group import ROW_BYTES, write_rows
 from neardup.stages.near_keys import near_keys
@@ -349,10 +350,17 @@ def keep(plan: Plan) -> None:
     files, passed = plan.new_files(), plan.progress.of(0)
     form, longest = plan.settings.form, plan.settings.max_line
     of_file: PlacesOf = Places
+    merges = None
+    if plan.settings.merge:
+        with open(plan.path("by_place"), "rb") as decided:
+            lines = lines_from(decided, files[0].first)
+            merges = Merges(form, plan.settings.merge, files, longest, lines)
+            counters.add(LOST, merges.lost)
+        of_file = partial(Places, merges=merges)
     if plan.settings.output is OUTPUTS[MARKED]:
         found = [np.fromfile(path, np.uint64) for path in plan.paths("left_out")]
         left_out = np.sort(np.concatenate(found))
-        of_file = partial(Marks, form, plan.settings.mark_prefix, left_out)
+        of_file = partial(Marks, form, plan.settings.mark_prefix, left_out, merges=merges)
     with open(plan.path("by_place"), "rb") as decided:
         if answer.rows:
             with answer.opened() as sink:

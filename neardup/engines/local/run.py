@@ -30,6 +30,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Callable
 
+from neardup.decisions import merged_rows
 from neardup.decisions.kept_lines import check_one_answer
 from neardup.decisions.marked_rows import check_files
 from neardup.engines.local import answer_file, memory_join
@@ -110,6 +111,9 @@ def main(
             if settings.output is OUTPUTS[MARKED]:
                 asked = settings.form, settings.mark_prefix
                 check_files(*asked, plan.new_files(), settings.max_line)
+            if settings.merge:
+                how = settings.merge, plan.new_files(), bool(answer.rows)
+                merged_rows.check_files(settings.form, *how)
             if settings.output.rows and not (answer.folder or answer.rows):
                 check_one_answer(settings.form, plan.new_files())
             shown = plan.progress.shown(args.verbosity)

@@ -73,6 +73,7 @@ FIXED = [
     "--own-counts",
     "--output",
     "--mark-prefix",
+    "--merge",
 ]
 FLAGS = [flag for flag in table.OPTIONS if flag not in FIXED]
 FIELDS = (DEFAULT_ID, "bytes", "date", DEFAULT_TEXT)
