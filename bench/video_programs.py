@@ -42,7 +42,7 @@ KINDS = {
     "noise, blur": range(31, 33),
 }
 THEIRS = ["-m", "bench.peers.video_hashes"]
-OURS = ["-m", "neardup", "videos", "--no-cache", "--jobs=1"]
+OURS = ["-m", "neardup", "videos", "--no-cache", "--jobs=1", "--measure=copy"]
 PROGRAMS = {
     "`neardup videos`": OURS,
     "… `--fast`": [*OURS, "--fast"],

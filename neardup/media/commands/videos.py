@@ -93,8 +93,9 @@ PyAV is needed: pip install av.
 A line is a stretch that two videos have in common, with tabs between its fields: the two videos;
 matched seconds (gaps between from and to are not counted); from-to in the first; from-to in the
 second; the share of the shorter video in all stretches of the pair; the speed: seconds of the
-second video per second of the first; and 1 if one is a mirror image of the other, else 0.  Blanks,
-% and bytes that are not UTF-8 are written as %XX.
+second video per second of the first; 1 if one is a mirror image of the other, else 0; and copy, or
+clip if only the shorter one is in the other, or part if less than half of it is.  Blanks, % and
+bytes that are not UTF-8 are written as %XX.
 """
 OWN = flags(
     f"""
@@ -117,9 +118,9 @@ OWN = flags(
                         {TO_REMOVE} with kept and removed)
                         -h: minimum share of the shorter video (default: 0.5; 0.8 with kept and
                         removed)
-    --common FILE       write to FILE the stretches found in more than 5 videos and more than 1 %%
-                        of them (such as an opening); they do not count as matches; JSON lines if
-                        FILE ends with .jsonl
+    --common FILE       write to FILE the stretches found in more than 5 videos (such as an
+                        opening); they make no part, and those in more than 1 %% of the videos do
+                        not count as matches; JSON lines if FILE ends with .jsonl
                         -h: write the stretches that many videos have in common to this file
     --time-limit SECONDS  give up on a file after this time (default: 10 minutes plus 2 seconds per
                         megabyte)
@@ -274,9 +275,10 @@ def _check(args: argparse.Namespace) -> None:
     check_outputs(args, args.output)
     if args.at_least and args.measure != "common":
         raise UsageError(f"--at-least needs --measure common, but --measure is {args.measure}")
-    if args.threshold and args.measure == "common" and args.output not in DECISIONS:
+    if args.at_least and args.output not in ("pairs", "links") and not args.report:
         raise UsageError(
-            "--threshold with --measure common needs --output kept or removed; use --at-least"
+            f"--at-least is for shared parts, which --output {args.output} leaves out; use "
+            "--output pairs, or leave it out"
         )
     given = {"--against": args.against, "--common": args.common, "--report": args.report}
     if args.output == PRINTS and any(given.values()):

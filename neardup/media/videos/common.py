@@ -1,11 +1,12 @@
 """Common stretches, such as openings, credits and test cards: many different videos show them.
 
-A frame is common if more than max(5, 1 %) different videos show it, or if it matches such a frame.
-It does not vote: it makes no pairs, and its seconds do not count.  Copies of one video count as one
-here: videos are copies if most of the longer one is in the other, on lines in time or as frames in
-any order.
+A frame is frequent if more than 5 different videos show it, and common if more than 1 % do, too; so
+is each frame that matches it.  Frequent frames make no part: in a large library, 1 % would be the
+episodes of several series.  Common ones do not vote: they make no pairs, and their seconds do not
+count.  Copies of one video count as one here: videos are copies if most of the longer one is in the
+other, on lines in time or as frames in any order.
 
-Common frames that follow each other are a *place*: a video, from, to.  Places with frames that
+Frequent frames that follow each other are a *place*: a video, from, to.  Places with frames that
 match each other are one common stretch.  --common writes a line for each place, with the number of
 its stretch, or a JSON object for each stretch.
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from math import inf
 from operator import itemgetter
@@ -70,19 +71,20 @@ def shown_by(frames: Indices, clusters: Indices) -> tuple[Indices, Indices]:
     )
 
 
-def limit(clusters: int, share: float, least: int) -> float:
-    """Return the maximum number of clusters of copies that show a frame which is not common."""
-    return max(least, share * clusters)
+def limits(clusters: int, share: float, least: int) -> tuple[float, float]:
+    """Return how many clusters of copies may show a frame that is not frequent, or not common."""
+    return least, max(least, share * clusters)
 
 
-def in_many(frames: Indices, clusters: Indices, most: float) -> Indices:
-    """Return the frames that more than `most` clusters show, their own included.
+def in_many(frames: Indices, clusters: Indices, most: Sequence[float]) -> list[Indices]:
+    """Return, for each limit, the frames that more clusters show, their own included.
 
     frames[k] is shown by a video of another cluster, clusters[k].
     """
     frames, _ = shown_by(frames, clusters)
     starts = starts_of_runs(frames)
-    return frames[starts[np.diff(starts, append=len(frames)) + 1 > most]]
+    counts = np.diff(starts, append=len(frames)) + 1
+    return [frames[starts[counts > limit]] for limit in most]
 
 
 def with_holes(

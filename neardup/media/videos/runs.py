@@ -6,17 +6,18 @@ a line of its own, for example if one video is spliced from parts of the other.
 
 Each run of a pair of videos is a line, JSON object or table row of the answer:
 
-    A TAB B TAB seconds TAB a0-a1 TAB b0-b1 TAB share TAB rate TAB mirror
+    A TAB B TAB seconds TAB a0-a1 TAB b0-b1 TAB share TAB rate TAB mirror TAB kind
 
-    talk.mp4    clip.mp4    12.5    61.0-73.5    0.0-12.5    0.98    1.000    0
+    clip.mp4    talk.mp4    12.5    0.0-12.5    61.0-73.5    0.98    1.000    0    clip
 
 seconds     that the run has in common, with one digit
 a0-a1       where it is in A, in seconds; b0-b1: in B
 share       seconds of all runs of the pair, divided by those of the shorter video; two digits
 rate        seconds of B for one second of A; three digits
 mirror      1 if B shows the mirror image of A, otherwise 0
+kind        of the pair: copy, clip (most of the shorter one only) or part (less than that)
 
-A ninth field, "one picture", is in the lines of a pair that mostly shows a still.
+A tenth field, "one picture", is in the lines of a pair that mostly shows a still.
 A is before B in byte order.  Lines of a pair follow each other.
 
 Units: seconds, as floats.
@@ -34,9 +35,11 @@ from neardup.runtime.program import WireError, shown
 
 SAME_SPEED = 0.005  # how far the rate of a run may be from 1
 ONE_PICTURE = "one picture"
+COPY, CLIP, PART = KINDS = "copy", "clip", "part"
 _ID, _TIME = rb"([^\0\t\r\n]+)", rb"([0-9]{1,9}\.[0-9])"
 _NUMBERS = rb"%b\t%b-%b\t%b-%b\t([01]\.[0-9]{2})\t([0-9]{1,3}\.[0-9]{3})\t([01])" % ((_TIME,) * 5)
-_LINE = re.compile(rb"%b\t%b\t%b(\t%b)?\t?\n?" % (_ID, _ID, _NUMBERS, ONE_PICTURE.encode()))
+_WORDS = rb"(?:\t(%b))?(\t%b)?" % ("|".join(KINDS).encode(), ONE_PICTURE.encode())
+_LINE = re.compile(rb"%b\t%b\t%b%b\t?\n?" % (_ID, _ID, _NUMBERS, _WORDS))
 
 
 class Run(NamedTuple):
@@ -77,6 +80,7 @@ class VideoPair(NamedTuple):
     share_b: float
     one_picture: bool = False  # most of the runs show a still: no evidence for a copy
     ends: tuple[float, float] = (inf, inf)  # of a and b, in whole tenths: no line is of later times
+    kind: str = ""  # one of KINDS, after the join has decided
 
     @property
     def share_of_longer(self) -> float:
@@ -96,6 +100,7 @@ class PairRun(NamedTuple):
     share: float
     rate: float
     mirrored: bool
+    kind: str = ""  # one of KINDS; "" in a line of eight fields
     one_picture: bool = False
 
     @property
@@ -103,6 +108,15 @@ class PairRun(NamedTuple):
         """The matching stretch; its number of frames is 0, since a line does not contain it."""
         times = (self.a_from, self.a_to, self.b_from, self.b_to)
         return Run(self.seconds, *times, self.rate, 0)
+
+
+def with_runs(pair: VideoPair, runs: Sequence[Run]) -> VideoPair:
+    """Return a pair with some of its runs only, and their share."""
+    seconds = sum(run.seconds for run in runs)
+    share, of_a, of_b = (
+        x * seconds / pair.seconds for x in (pair.share, pair.share_a, pair.share_b)
+    )
+    return pair._replace(runs=tuple(runs), seconds=seconds, share=share, share_a=of_a, share_b=of_b)
 
 
 def pair_runs(pair: VideoPair, ids: Sequence[str]) -> list[PairRun]:
@@ -119,20 +133,21 @@ def pair_runs(pair: VideoPair, ids: Sequence[str]) -> list[PairRun]:
     for run in pair.runs:
         exact = run.seconds - max(0.0, run.a_to - a), *run[1:5]
         times = [round(max(0.0, min(limits)), 1) for limits in zip(exact, (a, a, a, b, b))]
-        of_pair = round(pair.share, 2), round(run.rate, 3), pair.mirrored, pair.one_picture
-        rows.append(PairRun._make((ids[pair.a], ids[pair.b], *times, *of_pair)))
+        of_pair = round(pair.share, 2), round(run.rate, 3), pair.mirrored
+        words = pair.kind, pair.one_picture
+        rows.append(PairRun._make((ids[pair.a], ids[pair.b], *times, *of_pair, *words)))
     return rows
 
 
 def format_run(run: PairRun) -> bytes:
     r"""Format a matching stretch of two videos as a line of tab-separated fields.
 
-    >>> format_run(PairRun("a", "b", 12.5, 61.0, 73.5, 0.0, 12.5, 0.98, 1.0, False))
-    b'a\tb\t12.5\t61.0-73.5\t0.0-12.5\t0.98\t1.000\t0\n'
+    >>> format_run(PairRun("a", "b", 12.5, 61.0, 73.5, 0.0, 12.5, 0.98, 1.0, False, CLIP))
+    b'a\tb\t12.5\t61.0-73.5\t0.0-12.5\t0.98\t1.000\t0\tclip\n'
     """
     times = f"{run.seconds:.1f}\t{run.a_from:.1f}-{run.a_to:.1f}\t{run.b_from:.1f}-{run.b_to:.1f}"
     numbers = f"{run.share:.2f}\t{run.rate:.3f}\t{run.mirrored:d}"
-    numbers += f"\t{ONE_PICTURE}" * run.one_picture
+    numbers += f"\t{run.kind}" * bool(run.kind) + f"\t{ONE_PICTURE}" * run.one_picture
     return f"{run.a}\t{run.b}\t{times}\t{numbers}\n".encode()
 
 
@@ -146,10 +161,11 @@ def parse_run(line: bytes) -> PairRun:
     try:
         if found:
             ids, numbers = (found[1].decode(), found[2].decode()), map(float, found.groups()[2:9])
-            return PairRun._make((*ids, *numbers, found[10] == b"1", found[11] is not None))
+            words = (found[11] or b"").decode(), found[12] is not None
+            return PairRun._make((*ids, *numbers, found[10] == b"1", *words))
     except UnicodeDecodeError:
         pass  # reported below
-    expected = "A B seconds a0-a1 b0-b1 share rate mirror, as `neardup videos` writes them"
+    expected = "A B seconds a0-a1 b0-b1 share rate mirror kind, as `neardup videos` writes them"
     raise WireError(f"expected {expected}, got {shown(line)}")
 
 
@@ -168,9 +184,9 @@ def _of_row(row: dict[str, Any]) -> PairRun:
     return PairRun(**row)
 
 
-_KINDS = {"a": str, "b": str, "mirrored": bool, "one_picture": bool}
+_TYPES = {"a": str, "b": str, "mirrored": bool, "kind": str, "one_picture": bool}
 RUNS = LineTable(
-    {name: _KINDS.get(name, float) for name in PairRun._fields},
+    {name: _TYPES.get(name, float) for name in PairRun._fields},
     row_of,
     lambda row: format_run(_of_row(row)),
 )

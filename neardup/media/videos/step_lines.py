@@ -5,7 +5,8 @@
     copies     ID TAB COPY                             empty for the video itself
     clusters   TAB NUMBER, then  ID TAB FIRST          for videos that have copies
     shown      ID MINUTE TAB OTHER TAB STARTS          of frames of ID and of OTHER that match
-    common     2 TAB ID TAB STARTS                     of its common frames; then SHARE TAB 2 …
+    common     2 TAB ID TAB STARTS                     of its frequent frames; 3: of common ones;
+                                                       then SHARE TAB 2 …
 
 The first field is the key by which lines are sorted; the second one determines the order of lines
 with one key.  A share is such as 3.16: number 3, from 0 on, of 16.  Prints and starts are numbers
@@ -25,8 +26,9 @@ from numpy.typing import NDArray
 from neardup.media.frames.video_prints import VideoPrint, from_bytes, to_bytes
 from neardup.runtime.program import WireError, shown
 
-SEEDS, MIRRORED, PRINT, COMMON = b"0", b"0m", b"1", b"2"  # second fields of a share's lines
-FIELDS = {SEEDS: 5, MIRRORED: 5, PRINT: 4, COMMON: 4}
+SEEDS, MIRRORED, PRINT = b"0", b"0m", b"1"  # second fields of a share's lines
+MARKS = FREQUENT, COMMON = b"2", b"3"
+FIELDS = {SEEDS: 5, MIRRORED: 5, PRINT: 4, FREQUENT: 4, COMMON: 4}
 SHARE = re.compile(rb"(\d{1,4})\.(\d{1,4})")
 LEVEL = 1
 

@@ -1,5 +1,7 @@
 """The outputs of a video run: pairs, or the videos to keep or remove, or clusters.
 
+Decisions and clusters are of copies and clips; a part makes no videos similar.
+
 prints ─ join ─▶ pairs of videos ─┬─▶ pairs, links: a line for each run
                                   └─▶ kept, removed, clusters: decided in order of priority
 
@@ -21,7 +23,14 @@ from neardup.decisions.rules import as_decimals
 from neardup.media.pictures import originals
 from neardup.media.pictures.keep_rules import Facts, Rule, number
 from neardup.media.videos.common import Stretch
-from neardup.media.videos.runs import ONE_PICTURE, SAME_SPEED, PairRun, VideoPair, pair_runs
+from neardup.media.videos.runs import (
+    ONE_PICTURE,
+    PART,
+    SAME_SPEED,
+    PairRun,
+    VideoPair,
+    pair_runs,
+)
 from neardup.reading.row_files import fields_table
 from neardup.runtime.program import WireError, shown
 from neardup.runtime.summary import many
@@ -62,11 +71,20 @@ def runs_of(found: FoundPairs, linking: bool) -> list[PairRun]:
 
 
 def links(pairs: Sequence[VideoPair], count: int) -> list[VideoPair]:
-    """Return the pairs of a maximum spanning forest of `count` videos, by their shares."""
+    """Return the pairs of a maximum spanning forest of `count` videos, by their shares.
+
+    Parts come last: without them, it is the forest of copies and clips.
+    """
     forest = Forest(count)
     best = sorted(
         range(len(pairs)),
-        key=lambda k: (pairs[k].one_picture, -pairs[k].share, -pairs[k].seconds, k),
+        key=lambda k: (
+            _is_part(pairs[k]),
+            pairs[k].one_picture,
+            -pairs[k].share,
+            -pairs[k].seconds,
+            k,
+        ),
     )
     chosen = [k for k in best if forest.join(pairs[k].a, pairs[k].b)]
     return [pairs[k] for k in sorted(chosen)]
@@ -148,22 +166,27 @@ def ranked(
 ) -> tuple[list[int], list[RankedPair]]:
     """Return the numbers of videos in order of priority, and their pairs as ranks in that order.
 
-    Old videos come first; then the order is that of the rules and ids.  Pairs of a lower share than
-    the threshold are left out, and so are those of one picture, unless asked for: nothing else
-    shows that they are copies.
+    Old videos come first; then the order is that of the rules and ids.  Parts and pairs of a lower
+    share than the threshold are left out, and so are those of one picture, unless asked for:
+    nothing else shows that they are copies.
     """
-    compare(found.pairs, found.facts)
+    alike = [pair for pair in found.pairs if not _is_part(pair)]
+    compare(alike, found.facts)
     ids, facts = found.ids, found.facts
     order = sorted(range(len(ids)), key=ids.__getitem__)
     order.sort(key=lambda k: (k >= found.old, [rule(ids[k], facts[k]) for rule in keep]))
     ranks = {k: rank for rank, k in enumerate(order)}
     pairs = []
-    for pair in (pair for pair in found.pairs if one_picture or not pair.one_picture):
+    for pair in (pair for pair in alike if one_picture or not pair.one_picture):
         first, second = sorted((pair.a, pair.b), key=ranks.__getitem__)
         share = share_of(pair, second, found.shown)
         if share >= threshold:
             pairs.append((ranks[second], ranks[first], share))
     return order, pairs
+
+
+def _is_part(pair: VideoPair) -> bool:
+    return pair.kind == PART
 
 
 def compare(pairs: Sequence[VideoPair], facts: Sequence[Facts]) -> None:
@@ -225,13 +248,15 @@ def summary(found: FoundPairs) -> list[str]:
     new = many(len(found.ids) - found.old, "new videos" if found.old else "videos")
     old = many(found.old, "old ones")
     among = f"found: {new} against {old}" if found.old else f"among {new}"
-    pairs = len({(pair.a, pair.b) for pair in found.pairs})
+    pairs = len({pair[:2] for pair in found.pairs})
     lines = [described(stretch) for stretch in found.common[:SHOWN]]
     more = len(found.common) - len(lines)
     more_of_them = [f"… and {more:,} more; --common FILE has all of them"] * bool(more)
-    still = len({(pair.a, pair.b) for pair in found.pairs if pair.one_picture})
+    still = len({pair[:2] for pair in found.pairs if pair.one_picture and not _is_part(pair)})
     stills = f", {still:,} of one picture (removed only with --one-picture)" * bool(still)
-    return [f"{many(pairs, 'pairs')} {among}{stills}", *lines, *more_of_them]
+    part = len({pair[:2] for pair in found.pairs if _is_part(pair)})
+    parts = f", {part:,} with a shared part only (never removed)" * bool(part)
+    return [f"{many(pairs, 'pairs')} {among}{stills}{parts}", *lines, *more_of_them]
 
 
 def described(stretch: Stretch) -> str:

@@ -3,6 +3,8 @@
     seeds ─▶ pairs that may be copies ─▶ clusters of copies ─▶ frames of many clusters: common
       └──────────────────────────────────────────────────▶ without common frames ─▶ pairs
 
+A pair is a copy, a clip or a part (`JoinOptions`); only copies and clips count for decisions.
+
 Everything that depends on all videos is here; `alignment.align` compares two of them.  `Join` makes
 the decisions about pairs, in the processes of `find` and in the steps of `video_steps`.
 
@@ -33,7 +35,7 @@ from neardup.media.videos import common
 from neardup.media.videos.alignment import Frames, pair_of, repeats
 from neardup.media.videos.common import Stretch
 from neardup.media.videos.frame_matches import Indices
-from neardup.media.videos.runs import VideoPair
+from neardup.media.videos.runs import CLIP, COPY, PART, Run, VideoPair, with_runs
 from neardup.media.videos.seed_files import (
     PARTS,
     Seeds,
@@ -45,7 +47,7 @@ from neardup.media.videos.seed_files import (
 )
 from neardup.sets.ragged import Forest
 
-MEASURES = ("copy", "containment", "common")
+MEASURES = ("common", "copy", "containment")
 COPIES = 0.5  # share of the longer video: such copies count as one video for common stretches
 WHOLE = 0.9  # share of both videos in one run: they are a pair even if all frames are common
 SEEDS_OF_COPIES = 0.1  # share of the longer video that has seeds, at least, in copies
@@ -59,18 +61,19 @@ Outcome = TypeVar("Outcome")
 class JoinOptions(NamedTuple):
     """The options that decide which two videos are a pair.
 
-    measure: `copy`, if the runs have at least `threshold` of the shorter video; `containment`, if
-    one run, from its first frame to its last, spans so much of it; `common`, if the runs have
-    at least `at_least` seconds.
+    Two videos are a clip if the runs have at least `threshold` of the shorter one, and a copy if
+    they also have so much of the longer one; by the measure `containment`, one run spans so much,
+    from its first frame to its last.  By the measure `common`, others are a part if a run has
+    `at_least` seconds of frames that few videos show.
     """
 
-    measure: str = "copy"
+    measure: str = "common"
     threshold: float = 0.5
-    at_least: float = 3.0
+    at_least: float = 5.0
     distance: int = 40  # bits in which frames that match differ at most
     exact: bool = False
-    common_share: float = 0.01  # a frame in more than this share of the videos is common …
-    common_least: int = 5  # … if it is in more videos than this
+    common_least: int = 5  # a frame in more videos than this is frequent …
+    common_share: float = 0.01  # … and common if it is in more than this share of them, too
 
 
 def find(
@@ -92,23 +95,23 @@ def find(
     return [pair for pair in pairs if max(pair.a, pair.b) >= old], stretches
 
 
-def is_pair(pair: VideoPair, whole: Sequence[float], options: JoinOptions) -> bool:
-    """Return whether two videos with runs are a pair by the measure in `options`.
+def kind_of(pair: VideoPair, whole: Sequence[float], options: JoinOptions) -> str:
+    """Return whether two videos with runs are a COPY, a CLIP or at most a PART.
 
     whole: the seconds of both from the first frame to the last.
     """
-    if options.measure == "common":
-        return pair.seconds >= options.at_least
-    if options.measure == "copy":
-        return pair.share >= options.threshold
-    return through(pair, whole) >= options.threshold
+    of_shorter, of_longer = pair.share, pair.share_of_longer
+    if options.measure == "containment":
+        of_longer, of_shorter = sorted(through(pair, whole))
+    if of_shorter < options.threshold:
+        return PART
+    return COPY if of_longer >= options.threshold else CLIP
 
 
-def through(pair: VideoPair, whole: Sequence[float]) -> float:
-    """Return the largest share of the shorter video that one run spans, gaps included: 0 to 1."""
-    of_a = whole[0] <= whole[1]
-    parts = [run.a_to - run.a_from if of_a else run.b_to - run.b_from for run in pair.runs]
-    return min(1.0, max(parts) / max(min(whole), 1e-9))
+def through(pair: VideoPair, whole: Sequence[float]) -> list[float]:
+    """Return the largest share of a, and of b, that one run spans, gaps included: 0 to 1."""
+    spans = zip(*((run.a_to - run.a_from, run.b_to - run.b_from) for run in pair.runs))
+    return [min(1.0, max(span) / max(all_, 1e-9)) for span, all_ in zip(spans, whole)]
 
 
 def is_whole(pair: VideoPair, whole: Sequence[float]) -> bool:
@@ -138,7 +141,7 @@ class Join:
 
     def __init__(self, store: FrameStore, options: JoinOptions):
         self.store, self.options = store, options
-        self.common = np.zeros(store.frames, bool)
+        self.frequent, self.common = np.zeros((2, store.frames), bool)
         self.shows_common = np.zeros(len(store), bool)  # for each video
         self.copies: dict[tuple[int, int, bool], VideoPair] = {}  # compared by all frames
 
@@ -166,10 +169,11 @@ class Join:
         """Keep possible copies for `pairs_in`."""
         self.copies.update({(pair.a, pair.b, pair.mirrored): pair for pair in copies})
 
-    def mark(self, frames: Indices) -> None:
-        """Mark common frames, and those in short gaps between them: they have no vote."""
-        self.common[frames] = True
-        self.common = common.with_holes(self.store.owner, self.store.spans, self.common)
+    def mark(self, *frames: Indices) -> None:
+        """Mark frequent frames and common ones, and those in short gaps between them."""
+        for marks, marked in zip((self.frequent, self.common), frames):
+            marks[marked] = True
+            marks |= common.with_holes(self.store.owner, self.store.spans, marks)
         self.shows_common[self.store.owner[self.common]] = True
 
     def pairs_in(self, seeds: Seeds) -> list[VideoPair]:
@@ -185,9 +189,28 @@ class Join:
                 votes = ~(self.common[i] | self.common[j])
                 tried = [self._aligned(a, b, mirrored, self._spans(i[votes], j[votes]))]
                 tried += [copy] if copy and is_whole(copy, lengths) else []
-            good = [pair for pair in tried if pair and is_pair(pair, lengths, self.options)][:1]
-            found += [pair for pair in good if not repeats(pair, found[-1] if found else None)]
+            good = [pair for pair in map(partial(self._judged, lengths), tried) if pair]
+            good.sort(key=lambda pair: pair.kind == PART)
+            found += [pair for pair in good[:1] if not repeats(pair, found[-1] if found else None)]
         return found
+
+    def _judged(self, whole: Sequence[float], pair: VideoPair | None) -> VideoPair | None:
+        """Return the pair with its kind, a part with long runs only; None if it is not a pair."""
+        if not pair:
+            return None
+        kind, options = kind_of(pair, whole, self.options), self.options
+        if kind != PART:
+            return pair._replace(kind=kind)
+        if options.measure != "common":
+            return None
+        runs = [run for run in pair.runs if self._rare(pair.a, run) >= options.at_least]
+        return with_runs(pair, runs)._replace(kind=PART) if runs else None
+
+    def _rare(self, video: int, run: Run) -> float:
+        """Return the seconds of a run of a video, its `a`, without frequent frames."""
+        part = self.store.frames_of(video)
+        spans = self.store.spans[part][self.frequent[part]] / 1000
+        return run.seconds - float(np.ptp(spans.clip(run.a_from, run.a_to), axis=1).sum())
 
     def _spans(self, i: Indices, j: Indices) -> Indices:
         return np.hstack((self.store.spans[i], self.store.spans[j]))
@@ -251,15 +274,16 @@ def _answer(join: Join, parts: _Parts) -> tuple[list[VideoPair], list[Stretch]]:
         for a, b in alike:
             forest.join(a, b)
     frames = _of_many_clusters(join, parts, forest.roots(np.arange(len(store))).astype(np.int64))
-    join.common[frames] = True
-    join.mark(np.concatenate([*parts.each(2, partial(_beside, join.common)), frames]))
+    join.frequent[frames[0]] = join.common[frames[1]] = True
+    near = zip(*parts.each(2, partial(_beside, (join.frequent, join.common))))
+    join.mark(*map(np.concatenate, near))
     pairs = [pair for of_part in parts.each(3, join.pairs_in) for pair in of_part]
     pairs.sort(key=lambda pair: (store.rank[pair.a], store.rank[pair.b], pair.mirrored))
-    return pairs, common.stretches(store, join.common, _common_matches(join.common, parts))
+    return pairs, common.stretches(store, join.frequent, _matches_of(join.frequent, parts))
 
 
-def _of_many_clusters(join: Join, parts: _Parts, clusters: Indices) -> Indices:
-    """Return the frames that many clusters of copies show; clusters: (videos,)."""
+def _of_many_clusters(join: Join, parts: _Parts, clusters: Indices) -> list[Indices]:
+    """Return frames that many clusters of copies show: frequent and common; clusters: (videos,)."""
 
     def shown(seeds: Seeds) -> tuple[Indices, Indices]:
         """Return frames, and clusters of other videos that show them."""
@@ -271,19 +295,19 @@ def _of_many_clusters(join: Join, parts: _Parts, clusters: Indices) -> Indices:
 
     frames, others = (np.concatenate(side) for side in zip(*parts.each(1, shown)))
     number, options = len(np.unique(clusters)), join.options
-    most = common.limit(number, options.common_share, options.common_least)
+    most = common.limits(number, options.common_share, options.common_least)
     return common.in_many(frames, others, most)
 
 
-def _beside(common: NDArray[np.bool_], seeds: Seeds) -> Indices:
-    """Return the frames that match a common frame."""
+def _beside(levels: Sequence[NDArray[np.bool_]], seeds: Seeds) -> list[Indices]:
+    """Return the frames that match a marked frame, for marks of each level."""
     i, j = frames_in(seeds)
-    return np.unique(np.concatenate((i[common[j]], j[common[i]])))
+    return [np.unique(np.concatenate((i[marks[j]], j[marks[i]]))) for marks in levels]
 
 
-def _common_matches(common: NDArray[np.bool_], parts: _Parts) -> Iterator[tuple[Indices, Indices]]:
-    """Yield pairs of matching common frames."""
-    for part in range(PARTS) if common.any() else ():
+def _matches_of(marks: NDArray[np.bool_], parts: _Parts) -> Iterator[tuple[Indices, Indices]]:
+    """Yield pairs of matching frames that are both marked."""
+    for part in range(PARTS) if marks.any() else ():
         i, j = frames_in(seeds_in(parts.folder, part))
-        both = common[i] & common[j]
+        both = marks[i] & marks[j]
         yield i[both], j[both]

@@ -49,12 +49,12 @@ JOIN_OPTIONS = flags(
     """
     --measure NAME      which videos are a pair: copy, if enough of the shorter one is in the other
                         (--threshold); containment, if one stretch alone covers that share; common,
-                        if they have stretches of enough time in common (--at-least) [copy]
-                        -h: copy, containment or common (default: copy)
+                        as copy, or if they share a part: a stretch of enough time (--at-least)
+                        [common]
+                        -h: common, copy or containment (default: common)
     --threshold T       the minimum share of the shorter video that is in the other (default: 0.5)
-    --at-least TIME     with --measure common: the minimum time that two videos have in common, such
-                        as 10s or 2m (default: 3s)
-                        -h: with --measure common: the minimum time, such as 10s (default: 3s)
+    --at-least TIME     the minimum time of a part, such as 10s or 2m (default: 5s)
+                        -h: the minimum time of a shared part, such as 10s (default: 5s)
     """,
     measure=one_of(*MEASURES),
     threshold=read_share,

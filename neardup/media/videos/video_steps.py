@@ -48,7 +48,7 @@ from neardup.media.videos.seed_files import (
     seeds_in,
 )
 from neardup.media.videos.step_lines import (
-    COMMON,
+    MARKS,
     MIRRORED,
     PRINT,
     SEEDS,
@@ -82,7 +82,7 @@ def spread(lines: Iterable[bytes], shares: int = SHARES) -> Iterator[bytes]:
         if text.startswith(b"{"):
             video = from_line(text)
             text = line(PRINT, video.id.encode(), format_print(video))
-        elif first_field(text) != COMMON:
+        elif first_field(text) not in MARKS:
             yield text
             continue
         for number in range(shares):
@@ -121,7 +121,7 @@ def copies(lines: Iterable[bytes], options: JoinOptions) -> Iterator[bytes]:
 def pairs(lines: Iterable[bytes], options: JoinOptions) -> Iterator[bytes]:
     """Yield the lines of pairs from sorted seeds, prints and common frames."""
     for _, share in _shares(lines, options):
-        share.join.mark(share.common)
+        share.join.mark(*share.marks)
         for pair in share.join.pairs_in(share.seeds):
             yield from map(format_run, pair_runs(pair, share.join.store.ids))
 
@@ -131,7 +131,7 @@ class _Share(NamedTuple):
 
     join: Join
     seeds: Seeds
-    common: Indices  # frames
+    marks: list[Indices]  # frequent frames, and common ones
     copies: list[tuple[int, int]]
     videos: Iterable[bytes]  # the ids of all videos, also of those without seeds here
 
@@ -161,7 +161,7 @@ def _by_key(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Iterator[bytes]]]:
 def _share(rows: Iterable[Row], options: JoinOptions, folder: Path) -> _Share:
     """Read the sorted lines of a share; StageError if a video has no print, or two."""
     of_seeds: list[Row] = []
-    marks: list[Row] = []
+    marks: dict[bytes, list[Row]] = {kind: [] for kind in MARKS}
     needed: set[bytes] = set()
     videos: dict[bytes, None] = {}
 
@@ -182,18 +182,19 @@ def _share(rows: Iterable[Row], options: JoinOptions, folder: Path) -> _Share:
         last = kind
         if kind == PRINT:
             store = FrameStore.write(folder, prints(group))
-        elif kind == COMMON:
-            marks += (row for row in group if row[2] in needed)
+        elif kind in MARKS:
+            marks[kind] += (row for row in group if row[2] in needed)
         else:
             of_seeds += group
             needed.update(id_ for row in of_seeds for id_ in row[2:4])
     frames = _Starts(store, {id_.encode(): number for number, id_ in enumerate(store.ids)})
     found = distinct_seeds([frames.seeds(row) for row in of_seeds])
-    common = [frames.starting(id_, parse_numbers(text, 1)[:, 0]) for *_, id_, text in marks]
     join = Join(store, options)
     possible, alike = join.copies_in(found)
     join.keep(possible)
-    return _Share(join, found, np.concatenate([np.empty(0, np.int64), *common]), alike, videos)
+    return _Share(
+        join, found, [frames.all_starting(rows) for rows in marks.values()], alike, videos
+    )
 
 
 class _Starts(NamedTuple):
@@ -207,6 +208,11 @@ class _Starts(NamedTuple):
         starts = parse_numbers(text, 2)
         i, j = self.starting(a, starts[:, 0]), self.starting(b, starts[:, 1])
         return seed_rows(i, j, np.full(len(i), kind == MIRRORED))
+
+    def all_starting(self, rows: Iterable[Row]) -> Indices:
+        """Return the frames of rows of marks."""
+        found = [self.starting(id_, parse_numbers(text, 1)[:, 0]) for *_, id_, text in rows]
+        return np.concatenate([np.empty(0, np.int64), *found])
 
     def starting(self, id_: bytes, starts: Indices) -> Indices:
         """Return the frames of a video that start at `starts`; StageError if one is missing."""
@@ -270,7 +276,7 @@ def common_frames(
     lines: Iterable[bytes], clusters: Clusters, options: JoinOptions
 ) -> Iterator[bytes]:
     """Yield, by video, the starts of frames that many clusters show, and of matching frames."""
-    most = common.limit(clusters.number, options.common_share, options.common_least)
+    most = common.limits(clusters.number, options.common_share, options.common_least)
     for key, group in _by_key(lines):
         rows = [fields_of(text, 3, "the matching frames of two videos") for text in group]
         ids = [key.rpartition(b" ")[0], *(other for _, other, _ in rows)]
@@ -280,8 +286,9 @@ def common_frames(
         others = np.repeat(numbers, [*map(len, pairs)])
         starts, frames = np.unique(np.concatenate(pairs)[:, 0], return_inverse=True)
         apart = others != own
-        frames = starts[common.in_many(frames[apart], others[apart], most)]
-        near = [np.unique(matches[np.isin(matches[:, 0], frames), 1]) for matches in pairs]
-        for id_, marked in zip(ids, [frames, *near]):
-            if len(marked):
-                yield line(COMMON, id_, format_numbers(marked))
+        for kind, found in zip(MARKS, common.in_many(frames[apart], others[apart], most)):
+            own_starts = starts[found]
+            near = [np.unique(some[np.isin(some[:, 0], own_starts), 1]) for some in pairs]
+            for id_, marked in zip(ids, [own_starts, *near]):
+                if len(marked):
+                    yield line(kind, id_, format_numbers(marked))

@@ -1,5 +1,7 @@
 """Groups of videos for the page of a video run: counts of all pairs, and the first pairs.
 
+A group consists of copies and clips.  Videos that only share a part are shown in pairs.
+
 Memory: all pairs, about 500 bytes for each.
 """
 
@@ -12,11 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.media.videos.runs import SAME_SPEED, PairRun, Run
+from neardup.media.videos.runs import PART, SAME_SPEED, PairRun, Run
 from neardup.sets.ragged import Forest
 
 FIRST = 50  # pairs that are shown
 GROUPS = 10  # groups, and common stretches, that are shown
+PARTS = 10  # pairs with a shared part that are shown
 
 
 class Paired(NamedTuple):
@@ -26,6 +29,7 @@ class Paired(NamedTuple):
     b: str
     share: float  # share of the shorter video
     mirrored: bool
+    kind: str  # see `runs`
     one_picture: bool
     runs: list[Run]
     removed: bool = False  # b can be removed, as a copy of a
@@ -40,7 +44,7 @@ class Paired(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Videos that are connected by pairs: the one that is kept, and the first of its pairs.
+    """Videos connected by copies and clips: the one that is kept, and the first of its pairs.
 
     Doubtful pairs come before others.  Without a decision, the video in most pairs is kept; a video
     that forms no pair with it is shown beside the one that it is most similar to.
@@ -61,10 +65,12 @@ class VideoAnswer(NamedTuple):
     removed: int  # videos
     doubtful: int  # removed videos that are doubtful
     largest: list[Group]
+    parts: int  # pairs, which are in none of the counts above
+    longest: list[Paired]  # the parts with the most seconds
 
     @property
     def first(self) -> list[Paired]:
-        return [pair for group in self.largest for pair in group.pairs]
+        return [pair for group in self.largest for pair in group.pairs] + self.longest
 
 
 def answer_of(
@@ -82,12 +88,14 @@ def answer_of(
     [(3, 'c', ['b', 'a'])]
     """
     numbers: dict[str, int] = {}
-    pairs: dict[tuple[str, str, bool], Paired] = {}
+    every: dict[tuple[str, str, bool], Paired] = {}
     for run in runs:
-        for id_ in (run.a, run.b):
-            numbers.setdefault(id_, len(numbers))
-        new = Paired(run.a, run.b, run.share, run.mirrored, run.one_picture, [])
-        pairs.setdefault((run.a, run.b, run.mirrored), new).runs.append(run.run)
+        new = Paired(run.a, run.b, run.share, run.mirrored, run.kind, run.one_picture, [])
+        every.setdefault((run.a, run.b, run.mirrored), new).runs.append(run.run)
+    parts = [pair for pair in every.values() if pair.kind == PART]
+    pairs = {ids: pair for ids, pair in every.items() if pair.kind != PART}
+    for id_ in (id_ for a, b, _ in pairs for id_ in (a, b)):
+        numbers.setdefault(id_, len(numbers))
     ends = np.array([(numbers[each.a], numbers[each.b]) for each in pairs.values()], np.int64)
     forest = Forest(len(numbers))
     forest.join_all(*ends.reshape(-1, 2).T)
@@ -108,6 +116,8 @@ def answer_of(
         len(gone),
         sum(bool(doubt) for _, doubt in gone.values()),
         [_group(int(sizes[k]), grouped[int(first[k])], gone, room) for k in largest],
+        len(parts),
+        sorted(parts, key=lambda pair: -pair.seconds)[:PARTS],
     )
 
 

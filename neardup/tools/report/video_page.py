@@ -2,7 +2,7 @@
 
     lines ─▶ counts, groups ─▶ times, by video ─▶ pictures ─▶ page
 
-A page has at most 50 pairs and 840 pictures; it takes about 5 MB then, and 20 at most.  Pictures
+A page has at most 60 pairs and 1,000 pictures; it takes about 5 MB then, and 20 at most.  Pictures
 are read in child processes that may crash.  Only files below given folders are opened: the lines of
 an answer may come from elsewhere.  A file may take 30 seconds on the clock and 2 GiB.
 """
@@ -62,6 +62,7 @@ class Seen(NamedTuple):
 def video_page(answer: VideoAnswer, common: Sequence[Stretch], source: str, seen: Seen) -> str:
     """Return the page of an answer; `source`: the answer's file; `seen`: the videos' pictures."""
     groups = [(each, [_shown(pair, seen) for pair in each.pairs]) for each in answer.largest]
+    parts = [_shown(pair, seen) for pair in answer.longest]
     closed = [(id_, found) for id_, found in seen.videos.items() if isinstance(found, Failure)]
     return filled(
         "videos.html.j2",
@@ -71,6 +72,7 @@ def video_page(answer: VideoAnswer, common: Sequence[Stretch], source: str, seen
         source=source,
         seen=seen,
         groups=groups,
+        parts=parts,
         seconds=answer.seconds,
         closed=closed,
         listed=LISTED,

@@ -9,6 +9,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from neardup.files.folder_walk import path_id
@@ -80,8 +81,8 @@ def test_episodes_with_one_cover_are_never_removed(tmp_path: Path) -> None:
     found = videos(tmp_path, top)
     kinds = {tuple(row[:2]): row[6:] for row in rows(found, top)}
     a, b, c = (path_id(os.fsencode(f"ep {name}.mp4")) for name in ("1", "1 (1)", "2"))
-    marked = ["1.000", "0", "one picture"]
-    assert kinds == {(b, a): ["1.000", "0"], (b, c): marked, (a, c): marked}
+    marked = ["1.000", "0", "copy", "one picture"]
+    assert kinds == {(b, a): ["1.000", "0", "copy"], (b, c): marked, (a, c): marked}
     assert "3 pairs among 3 videos, 2 of one picture (removed only with --one-picture)" in found.err
     removed = rows(videos(tmp_path, top, "--output", "removed"), top)
     assert [set(row[:2]) for row in removed] == [{a, b}]
@@ -120,12 +121,14 @@ def test_copies_and_clips_with_their_times(folder: Path, tmp_path: Path) -> None
     result = videos(tmp_path, folder)
     assert pairs(result, folder) == COPIES
     (clip,) = (row for row in rows(result, folder) if row[:2] == ["clip.mp4", "long.mp4"])
-    seconds, of_clip, of_long, share, rate, mirror = clip[2:]
+    seconds, of_clip, of_long, share, rate, mirror, kind = clip[2:]
     times = [float(time) for part in (of_clip, of_long) for time in part.split("-")]
     assert np.allclose(times, [0, 6, 3, 9], atol=0.6)
     assert abs(float(seconds) - 6) < 0.8
     assert float(share) > 0.85
     assert (rate, mirror) == ("1.000", "0")
+    assert kind in ("copy", "clip")  # the clip is half of the film
+    assert all(row[8] == "copy" for row in rows(result, folder) if "clip.mp4" not in row)
     assert all((row[7] == "1") == ("mirror.mp4" in row) for row in rows(result, folder))
     assert "6 pairs among 6 videos\n" in result.err
     assert "6 videos in 9 files, 57.0 seconds; 1 other file" in result.err
@@ -266,6 +269,32 @@ def test_a_common_opening(tmp_path: Path) -> None:
     videos(tmp_path, top, f"--common={tmp_path}/common.jsonl", "-q")
     (line,) = (tmp_path / "common.jsonl").read_text().splitlines()
     assert len(json.loads(line)["places"]) == 9
+
+
+@pytest.mark.slow
+def test_a_scene_that_two_compilations_share_is_printed_and_removes_nothing(tmp_path: Path) -> None:
+    top, six, four = tmp_path / "films", film(60, 6), film(61, 4)
+    filmed(np.concatenate((film(62, 10), six, film(63, 8))), top / "a.mp4")
+    filmed(np.concatenate((film(64, 5), six, film(65, 7), four)), top / "b.mp4", size=SMALL)
+    for k in range(2):
+        filmed(np.concatenate((film(66 + k, 9), four, film(68 + k, 9))), top / f"c{k}.mp4", crf=30)
+    result = videos(tmp_path, top, "--report", tmp_path / "page.html")
+    ((a, b, _, of_a, of_b, *_, kind),) = rows(result, top)
+    assert (a, b, kind) == ("a.mp4", "b.mp4", "part")
+    times = [float(time) for part in (of_a, of_b) for time in part.split("-")]
+    assert np.allclose(times, [10, 16, 5, 11], atol=0.6)
+    assert "1 pair among 4 videos, 1 with a shared part only (never removed)\n" in result.err
+    assert "Shared parts" in (tmp_path / "page.html").read_text("utf-8")
+    assert videos(tmp_path, top, "--output=links").out == result.out
+    for name in ("pairs.jsonl", "pairs.parquet"):
+        videos(tmp_path, top, "-o", tmp_path / name)
+    row = json.loads((tmp_path / "pairs.jsonl").read_text())
+    assert (row["kind"], row["one_picture"]) == ("part", False)
+    assert pq.read_table(tmp_path / "pairs.parquet").to_pylist() == [row]
+    kept = videos(tmp_path, top, "--output=kept", "--keep=min:seconds")
+    assert len(rows(kept, top)) == 4
+    assert videos(tmp_path, top, "--output=clusters").out == b""
+    assert videos(tmp_path, top, "--measure=copy").out == b""
 
 
 @pytest.mark.parametrize("flag", ["-o", "--common", "--removed"])

@@ -7,7 +7,7 @@ import pytest
 
 from neardup.media.frames.frame_store import FrameStore
 from neardup.media.frames.video_prints import VideoPrint
-from neardup.media.videos.common import Stretch, limit, shown_by
+from neardup.media.videos.common import Stretch, limits, shown_by
 from neardup.media.videos.runs import VideoPair
 from neardup.media.videos.video_join import JoinOptions, find
 from tests.support.made_up_prints import copied, cut, joined, made_up
@@ -53,10 +53,34 @@ def test_an_opening_makes_no_pairs_and_is_reported(
 def test_few_videos_with_one_opening_are_pairs(random: np.random.Generator, tmp_path: Path) -> None:
     opening = made_up(random, "", 12)
     prints = [episode(random, f"e{k}", opening, 5) for k in range(5)]
-    pairs, stretches = found(tmp_path, prints, measure="common")
-    assert len(pairs) == 10
+    pairs, stretches = found(tmp_path, prints)
+    assert [pair.kind for pair in pairs] == ["part"] * 10
     assert stretches == []
-    assert found(tmp_path / "copies", prints) == ([], [])
+    assert found(tmp_path / "copies", prints, measure="copy") == ([], [])
+
+
+def test_an_opening_below_one_percent_makes_clips_but_no_parts(
+    random: np.random.Generator, tmp_path: Path
+) -> None:
+    """Of a large library, a series is less than a hundredth: its opening makes no parts."""
+    opening = made_up(random, "", 12)
+    prints = [episode(random, f"e{k}", opening, 5) for k in range(9)]
+    scene = made_up(random, "", 6)
+    prints += [joined(f"f{k}", scene, prints[k], made_up(random, "", 20)) for k in range(2)]
+    prints += [copied(random, opening, "g")]
+    pairs, stretches = found(tmp_path, prints, common_share=1.0)
+    clips = {(f"e{k}", "g") for k in range(9)} | {(f"f{k}", "g") for k in range(2)}
+    kinds = {(prints[pair.a].id, prints[pair.b].id): pair.kind for pair in pairs}
+    parts = {("f0", "f1"): "part"}
+    assert kinds == {
+        **dict.fromkeys(clips, "clip"),
+        ("e0", "f0"): "copy",
+        ("e1", "f1"): "copy",
+        **parts,
+    }
+    (run,) = next(pair for pair in pairs if pair.kind == "part").runs
+    assert (run.a_from, run.a_to) == pytest.approx((0, 6), abs=0.5)
+    assert [len(stretch.places) for stretch in stretches] == [12]
 
 
 @pytest.mark.slow
@@ -113,8 +137,8 @@ def test_two_openings_are_two_groups(random: np.random.Generator, tmp_path: Path
 
 
 def test_the_limit_is_the_larger_of_a_number_and_a_share() -> None:
-    assert limit(100, 0.01, 5) == 5
-    assert limit(10_000, 0.01, 5) == 100
+    assert limits(100, 0.01, 5) == (5, 5)
+    assert limits(10_000, 0.01, 5) == (5, 100)
 
 
 def test_each_cluster_counts_once() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from neardup.media.frames.video_prints import end_of
 from neardup.media.videos.runs import (
+    KINDS,
     RUNS,
     PairRun,
     Run,
@@ -19,7 +20,8 @@ from neardup.media.videos.runs import (
 from neardup.reading.row_files import json_row, line_of_row
 from neardup.runtime.program import WireError
 
-LINE = b"a\tb\t12.5\t61.0-73.5\t0.0-12.5\t0.98\t1.000\t0\n"
+LINE = b"a\tb\t12.5\t61.0-73.5\t0.0-12.5\t0.98\t1.000\t0\tclip\n"
+OLD = LINE.replace(b"\tclip", b"")  # without a kind
 
 
 def some_runs() -> list[PairRun]:
@@ -34,7 +36,8 @@ def some_runs() -> list[PairRun]:
         share = float(random.random())
         total = sum(run.seconds for run in runs)
         mirrored = bool(number % 2)
-        pairs.append(VideoPair(number, number + 1, mirrored, tuple(runs), total, share, share, 0.5))
+        pair = VideoPair(number, number + 1, mirrored, tuple(runs), total, share, share, 0.5)
+        pairs.append(pair._replace(kind=["", *KINDS][number % 4], one_picture=number % 3 == 0))
     ids = [f"ä{number}.mp4" for number in range(201)]
     return [run for pair in pairs for run in pair_runs(pair, ids)]
 
@@ -54,6 +57,7 @@ def test_an_object_has_the_columns_of_a_table() -> None:
     assert row["b_to"] == 12.5
     assert row["mirrored"] is False
     assert run.run == Run(12.5, 61.0, 73.5, 0.0, 12.5, 1.0, 0)
+    assert (run.kind, parse_run(OLD)) == ("clip", run._replace(kind=""))
 
 
 @pytest.mark.parametrize(
@@ -63,12 +67,14 @@ def test_an_object_has_the_columns_of_a_table() -> None:
         b"\n",
         b"a\tb\t0.912345\n",
         LINE[:-1] + b"\tnew\n",
+        LINE.replace(b"clip", b"clips"),
+        LINE[:-1] + b"\tclip\n",
         LINE.replace(b"12.5", b"12,5"),
         LINE.replace(b"61.0-", b"-61.0-"),
         LINE.replace(b"0.98", b"2.98"),
-        LINE.replace(b"\t0\n", b"\t2\n"),
-        LINE.replace(b"b", b""),
-        LINE.replace(b"b", b"\xff"),
+        LINE.replace(b"\t0\t", b"\t2\t"),
+        LINE.replace(b"\tb\t", b"\t\t"),
+        LINE.replace(b"\tb\t", b"\t\xff\t"),
         LINE.replace(b"12.5\t61", b"9" * 400 + b".0\t61"),
         LINE * 2,
     ],

@@ -12,6 +12,8 @@ from neardup.media.videos.video_decisions import (
     RankedPair,
     clusters,
     compare,
+    decide,
+    links,
     removed,
 )
 
@@ -105,3 +107,19 @@ def test_clusters_are_named_by_the_first_of_their_videos() -> None:
     videos = FoundPairs("cabd", [facts() for _ in "cabd"], [60.0] * 4, 0, linked, [])
     assert clusters(videos, [], False) == [b"a\ta\n", b"a\tc\n", b"a\td\n"]
     assert clusters(videos._replace(pairs=[]), [], False) == []
+
+
+def test_a_part_removes_no_video_and_makes_no_group() -> None:
+    """Links are those of copies and clips, and then parts between their groups."""
+    parts = [pair(1, 2)._replace(kind="part"), pair(0, 3)._replace(kind="part", mirrored=True)]
+    copies = [pair(1, 3)._replace(share=0.6), pair(3, 0)._replace(share=0.6, one_picture=True)]
+    videos = FoundPairs("cabd", [facts() for _ in "cabd"], [60.0] * 4, 0, [*parts, *copies], [])
+    assert links(videos.pairs, 4) == [parts[0], *copies]
+    same = videos._replace(pairs=copies, facts=[facts() for _ in "cabd"])
+    assert clusters(videos, [], True) == clusters(same, [], True) != []
+    for threshold in (1e-6, 0.8):
+        decided = decide(videos, [], threshold, False)
+        assert decided == decide(same, [], threshold, False)
+        assert decided.removed
+        assert decide(videos._replace(pairs=parts), [], threshold, True).removed == []
+    assert videos.facts == same.facts

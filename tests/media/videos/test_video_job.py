@@ -23,13 +23,17 @@ STEP = [sys.executable, str(ROOT / "step.py"), "videos"]
 
 @pytest.fixture(scope="module")
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder of two films, a copy of each, a clip of one, and two files without video."""
+    """Return a folder of films, copies, a clip, a shared scene, and two files without video."""
     top = tmp_path_factory.mktemp("of") / "films"
     for seed in (1, 2):
         frames = np.stack(list(scene(seed, 6.0, 12, size=(96, 64))))
         encode(top / f"film{seed}.mp4", frames, 12)
         encode(top / f"a copy{seed}.mkv", frames, 12, options={"crf": "30"})
     encode(top / "clip.mp4", frames[20:60], 12)
+    for seed in (3, 4):
+        own = np.stack(list(scene(seed, 9.0, 12, size=(96, 64))))
+        shared = np.stack(list(scene(9, 6.0, 12, size=(96, 64))))
+        encode(top / f"trailer{seed}.mp4", np.concatenate((own, shared)), 12)
     (top / "notes.txt").write_text("text")
     (top / "bad.mp4").write_bytes(b"\0\0\0\x20ftypisom")
     return top
@@ -41,7 +45,7 @@ def prints(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = b"".join(os.fsencode(path) + b"\n" for path in sorted(films.iterdir()))
     result = run([*FRAMES, "--jobs=1"], tmp, names)
     assert result.code == 0, result.err
-    assert "5 videos in 7 files, " in result.err
+    assert "7 videos in 9 files, " in result.err
     assert f"1 other file: 1 .txt ({films}/notes.txt)\n" in result.err
     assert "1 file could not be read: 1 damaged\n" in result.err
     (tmp / "films.prints").write_bytes(result.out)
@@ -76,6 +80,8 @@ def test_a_pipe_finds_the_pairs_of_one_process(films: Path, prints: Path, tmp_pa
     top = os.fsencode(films)
     assert {(top + b"/a%20copy1.mkv", top + b"/film1.mp4")} < found
     assert (top + b"/film1.mp4", top + b"/film2.mp4") not in found
+    parts = [line.split(b"\t")[:2] for line in pairs.splitlines() if line.endswith(b"\tpart")]
+    assert parts == [[top + b"/trailer3.mp4", top + b"/trailer4.mp4"]]
 
 
 def test_files_of_a_cluster_are_copied_and_removed(films: Path, tmp_path: Path) -> None:

@@ -65,18 +65,25 @@ def lines(
     return found
 
 
-def pairs_in(found: list[bytes]) -> dict[tuple[str, str], float]:
-    fields = [line.decode().split("\t") for line in found if b"\t" in line]
-    return {(row[0], row[1]): float(row[5]) for row in fields}
+def pairs_in(found: list[bytes], *kinds: str) -> dict[tuple[str, str], float]:
+    """Return {pair: share}, of some kinds only."""
+    fields = [line.decode().rstrip("\n").split("\t") for line in found if b"\t" in line]
+    return {(row[0], row[1]): float(row[5]) for row in fields if not kinds or row[8] in kinds}
+
+
+PARTS = {("compilation", f"v{k}") for k in range(4, 8)}
 
 
 def test_each_edit_is_found_and_nothing_else(tmp_path: Path) -> None:
     found = lines(tmp_path / "store", library(np.random.default_rng(0)))
     pairs = ("copy", "v0"), ("mirror", "v1"), ("slow", "v2"), ("clip", "v3"), ("e0", "e0 copy")
-    assert {pair: round(share, 1) for pair, share in pairs_in(found).items()} == dict.fromkeys(
-        pairs, 1
-    )
+    alike = pairs_in(found, "copy", "clip")
+    assert {pair: round(share, 1) for pair, share in alike.items()} == dict.fromkeys(pairs, 1)
+    assert pairs_in(found, "clip").keys() == {("clip", "v3")}
+    assert pairs_in(found, "part").keys() == PARTS
     assert sum(b"\t" not in line for line in found) == 1
+    copies = lines(tmp_path / "copies", library(np.random.default_rng(0)), measure="copy")
+    assert copies == [line for line in found if b"\tpart" not in line]
 
 
 @pytest.mark.slow
@@ -103,14 +110,33 @@ def test_by_masks_nothing_is_lost_that_the_exact_join_finds(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_common_stretch_between_two_videos_has_a_measure(tmp_path: Path) -> None:
+def test_parts_are_as_long_as_asked_for(tmp_path: Path) -> None:
     prints = library(np.random.default_rng(0))
-    common = pairs_in(lines(tmp_path / "three", prints, measure="common", at_least=3.0))
-    expected = {("compilation", f"v{k}") for k in range(4, 8)}
-    assert {pair for pair in common if pair[0] == "compilation"} == expected
-    longer = pairs_in(lines(tmp_path / "seven", prints, measure="common", at_least=7.0))
+    common = pairs_in(lines(tmp_path / "three", prints, at_least=3.0))
+    assert {pair for pair in common if pair[0] == "compilation"} == PARTS
+    longer = pairs_in(lines(tmp_path / "seven", prints, at_least=7.0))
     assert longer.keys() < common.keys()
-    assert not expected & longer.keys()
+    assert not PARTS & longer.keys()
+
+
+def test_scenes_that_longer_videos_share(tmp_path: Path) -> None:
+    """Two compilations with a scene of 6 seconds are a pair, with one of 4 seconds they are not."""
+    random = np.random.default_rng(3)
+    six, four = (made_up(random, "", seconds) for seconds in (6, 4))
+
+    def compiled(id_: str, *scenes: VideoPrint) -> VideoPrint:
+        parts = [part for scene in scenes for part in (made_up(random, "", 15), scene)]
+        return joined(id_, *(copied(random, part, "", 8) for part in parts))
+
+    prints = [compiled("a", six, four), compiled("b", four, six), compiled("c", four)]
+    (line,) = lines(tmp_path / "store", prints)
+    a, b, seconds, of_a, of_b, share, *rest = line.decode().rstrip("\n").split("\t")
+    assert (a, b, *rest) == ("a", "b", "1.000", "0", "part")
+    times = [float(time) for part in (of_a, of_b) for time in part.split("-")]
+    assert times == pytest.approx([15, 21, 34, 40], abs=0.5)
+    assert float(share) == pytest.approx(float(seconds) / 40, abs=0.01)
+    shorter = pairs_in(lines(tmp_path / "shorter", prints, at_least=3.0))
+    assert shorter.keys() == {("a", "b"), ("a", "c"), ("b", "c")}
 
 
 @pytest.mark.slow
@@ -131,7 +157,8 @@ def test_a_higher_threshold_finds_a_part_of_the_pairs(tmp_path: Path) -> None:
     for seconds in (10, 20, 30):
         prints.append(joined(f"w{seconds}", cut(video, "", 0, seconds), made_up(random, "", 20)))
     kept = [
-        pairs_in(lines(tmp_path / f"{t}", prints, threshold=t)).keys() for t in (0.3, 0.55, 0.9)
+        pairs_in(lines(tmp_path / f"{t}", prints, threshold=t), "copy", "clip").keys()
+        for t in (0.3, 0.55, 0.9)
     ]
     assert kept[2] < kept[1] < kept[0]
 

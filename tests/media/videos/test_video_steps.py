@@ -68,6 +68,7 @@ def prints() -> list[VideoPrint]:
         made.cut(films[1], "clip", 4, 12),
         made.mirrored(films[2], "Zmirror"),
         made.at_rate(films[3], "slow", 1.05),
+        made.joined("trailer", made.cut(films[4], "", 20, 26), made.made_up(random, "", 20)),
         made.joined("spliced", made.cut(films[1], "", 15, 25), made.cut(films[4], "", 3, 13)),
         made.filmed("empty", made.frames(random, 0)),
         made.filmed("calm", made.calm_frames(random, 60, 3)),
@@ -79,7 +80,8 @@ def prints() -> list[VideoPrint]:
     "options",
     [
         DEFAULT,
-        JoinOptions(measure="common", at_least=8.0),
+        JoinOptions(at_least=4.0, common_share=0.9),  # the opening is frequent, not common
+        JoinOptions(measure="copy"),
         JoinOptions(measure="containment", threshold=0.7),
     ],
 )
@@ -89,6 +91,8 @@ def test_steps_give_the_pairs_of_one_process(
     expected = found(prints, tmp_path, options)
     assert any(line.startswith(b"a.copy0\ta.copy1\t") for line in expected)
     assert not any(line.startswith(b"episode0\tepisode1\t") for line in expected)
+    parts = [line for line in expected if line.endswith(b"\tpart\n")]
+    assert bool(parts) == (options.measure == "common")
 
 
 def stills(random: np.random.Generator) -> list[VideoPrint]:
@@ -158,7 +162,7 @@ def test_a_whole_copy_of_common_frames(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
-    [DEFAULT, JoinOptions(measure="common", at_least=8.0), JoinOptions(measure="containment")],
+    [DEFAULT, JoinOptions(at_least=2.0), JoinOptions(measure="containment")],
 )
 def test_a_whole_copy_with_few_frames_of_its_own(options: JoinOptions, tmp_path: Path) -> None:
     """Copies of a video are found, although most of its frames are in seven other videos, too."""

@@ -257,6 +257,21 @@ def test_common_stretches(folder: Path) -> None:
     assert "0:06.0 in 7 places" in text_of(written(folder, b"", "--common", "common.tsv"))
 
 
+def test_parts_are_in_no_group(folder: Path) -> None:
+    parts = [CLIP._replace(b=f"x{k}", seconds=5.0 + k, share=0.2, kind="part") for k in range(12)]
+    answer = answer_of([*parts, CLIP._replace(kind="clip")])
+    assert (answer.pairs, answer.videos, answer.groups, answer.parts) == (1, 2, 1, 12)
+    assert [pair.b for pair in answer.longest] == [f"x{k}" for k in range(11, 1, -1)]
+    words = text_of(page(*parts, CLIP._replace(kind="clip")))
+    assert "2 videos like films/a.mp4 0:08.0 in common 80 % of the shorter video clip" in words
+    said = "Shared parts 12 pairs of videos share a part, and are neither copy nor clip: nothing is"
+    assert words.index("Groups 1 of 1 group") < words.index(said)
+    assert "0:16.0 in common 20 % of the shorter video part films/a.mp4" in words
+    assert "and 2 more pairs" in words
+    words = text_of(page(*parts))
+    assert words.index("No copy or clip was found.") < words.index(said)
+
+
 def test_no_pair(folder: Path) -> None:
     assert "No pair of videos was found." in text_of(page())
 
