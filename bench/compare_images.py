@@ -10,8 +10,9 @@ drawn by their names, none within 60 bits of another, and shrunk to 640 pixels a
 Edited pictures are files, read as `neardup images` reads them.  An edit is found if at most 31 bits
 differ and there is enough to see in it (quality 50).
 
-Bits are counted for the options at their default, and with --mirror --rotate --crops; there they
-are the least of 47: the first hash of one picture against the 24 of the other, and the reverse.
+Bits are counted for the first hash alone, as with --no-variants, and for the options at their
+default: there they are the least of the first hash of one picture against all of the other, and the
+reverse.
 
 Distances of pictures of one kind are drawn to docs/images.svg, where matplotlib is installed.
 One process; 5 minutes of CPU.
@@ -39,7 +40,7 @@ from bench.workloads import FOLDER, ROOT
 from neardup.files.decoders import Failure
 from neardup.files.folder_walk import FoundFile
 from neardup.media.pictures import perceptual_hash, pictures
-from neardup.media.pictures.picture_hashes import Variants, fingerprint
+from neardup.media.pictures.picture_hashes import Variants, fingerprint, words_of
 from neardup.sets.bit_vectors import popcount
 from neardup.similarity.intervals import clopper_pearson
 
@@ -72,8 +73,9 @@ HEAD = """# Pictures
 Written by `python3 -m bench.compare_images`; [docs/images.md](../../docs/images.md#what-is-found)
 has a summary. *Bits* are those of 256 that differ between the hash of a picture and that of its
 edit. *Found* is the share of edits within 31 bits, with its exact 95 % interval; *with variants* is
-that with `--mirror --rotate --crops`. Pictures come out of packages (`bench.data.picture_files`),
-edits are those of `bench.data.picture_edits`."""
+that at the default, where a match with a variant counts 8 bits more, and the columns before it are
+those of `--no-variants`. Pictures come out of packages (`bench.data.picture_files`), edits are
+those of `bench.data.picture_edits`."""
 
 Words = NDArray[np.uint64]
 Counts = NDArray[np.int64]
@@ -83,7 +85,7 @@ class Collection(NamedTuple):
     """The names and hashes of pictures of a kind; those with too little detail are only counted."""
 
     names: list[str]
-    hashes: Words  # (n, 24, 4)
+    hashes: Words  # (n, 32, 4), of `words_of`
     flat: int  # pictures without one
 
 
@@ -123,13 +125,13 @@ def collection(files: Sequence[Path]) -> Collection:
 
 
 def hashes_of(file: Path) -> Words | None:
-    """Return the 24 hashes of a picture as words (24, 4); None if it has too little detail."""
-    found = fingerprint(FoundFile(os.fsencode(file), 0, 0), Variants(True, True, True))
+    """Return the hashes of a picture as words (HASHES, 4); None if it has too little detail."""
+    found = fingerprint(FoundFile(os.fsencode(file), 0, 0), Variants())
     if isinstance(found, Failure):
         raise ValueError(f"{file}: {found.reason}")
     if found.quality < QUALITY:
         return None
-    return np.frombuffer(found.hashes, "<u8").reshape(-1, 4)
+    return words_of(found.hashes)
 
 
 def bits_between(x: Words, y: Words) -> int:
@@ -236,7 +238,7 @@ def strangers(kind: str, found: Collection, apart: Sequence[Counts]) -> str:
     """Return Markdown about the distances between all pictures of a kind, with the false pairs."""
     upper = np.triu_indices(len(found.names), 1)
     rows = []
-    for options, matrix in zip(("default", "`--mirror --rotate --crops`"), apart):
+    for options, matrix in zip(("`--no-variants`", "default"), apart):
         bits = matrix[upper]
         near = list(pairs_within(found, matrix))
         other = [pair for pair in near if different(kind, pair)]

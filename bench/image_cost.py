@@ -41,7 +41,7 @@ HEAD = """
 ## Cost
 
 Milliseconds of CPU for each picture: *decoded* by Pillow, all of it, in grey; as `neardup images`
-reads it, with one hash and with 24; and one hash and its quality alone. Then
+reads it, with one hash and with those of its variants; and one hash and its quality alone. Then
 made-up JPEG files of 96 × 64 pixels, of which a tenth are copies at another quality: *found* is the
 share of the copies that are in a pair with their original, *wrong* are all other pairs, and *again*
 the seconds of a second run with the cache; memory is that of the largest process. Written by
@@ -85,12 +85,12 @@ def format_table(photo: Path) -> str:
             file = Path(folder) / f"picture{suffix}"
             image.resize(size).save(file, **options)
             rows.append([name, *map(milliseconds, costs(file))])
-    head = ["picture", "decoded", "with its hash", "with 24 hashes", "hash alone"]
+    head = ["picture", "decoded", "with its hash", "with all hashes", "hash alone"]
     return markdown(head, rows)
 
 
 def costs(file: Path) -> list[float]:
-    """Return CPU seconds: decoding, decoding and 1 hash, decoding and 24 hashes, 1 hash alone."""
+    """Return CPU seconds: decoding, decoding and 1 hash, decoding and all hashes, 1 hash alone."""
     grey = pictures.decoded(os.fsencode(file)).grey[np.newaxis]
     one = [perceptual_hash.UPRIGHT], [perceptual_hash.WHOLE]
 

@@ -56,7 +56,7 @@ class Program(NamedTuple):
 
 PROGRAMS = [
     Program("`neardup images`", "neardup", OURS),
-    Program("… `--mirror --rotate --crops`", "neardup", [*OURS, "--mirror", "--rotate", "--crops"]),
+    Program("… `--no-variants`", "neardup", [*OURS, "--no-variants"]),
     Program("pdqhash, 31 of 256 bits", "pdqhash", [*THEIRS, "pdqhash"], ["31"]),
     Program("imagehash phash, 10 of 64", "imagehash", [*THEIRS, "imagehash-phash"], ["10"]),
     Program("… 6 of 64", "imagehash", [*THEIRS, "imagehash-phash"], ["6"]),

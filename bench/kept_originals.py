@@ -36,7 +36,6 @@ HEAD = """# Originals
 
 Written by `python3 -m bench.kept_originals`, which says what is measured. *Lost, doubtful* are the
 lost ones that the answer marks as doubtful."""
-ALIKE = "--mirror --rotate --crops"
 PICTURES, VIDEOS = 24, 10  # originals
 LEAST, MOST = 150_000, 3_000_000  # pixels
 PARTS = ("mate.nature", "scikit-image", "scikit-learn", "ultralytics", "examples.data")
@@ -106,9 +105,9 @@ def of_pictures(folder: Path, most: int) -> str:
                 kind.change(opened(original)).save(
                     copies / str(k) / f"c{kind.suffix}", **kind.options
                 )
-            rows.append([name, *counted(copies, ["images", *ALIKE.split()])])
+            rows.append([name, *counted(copies, ["images"])])
             shutil.rmtree(copies)
-    return table(rows, f"{len(originals)} pictures, with `{ALIKE}`.")
+    return table(rows, f"{len(originals)} pictures.")
 
 
 def chosen(folder: Path) -> list[Path]:

@@ -6,7 +6,7 @@ An edit takes a picture in RGB, of about 640 pixels a side, changes it, and save
 name names a format, as JPEG at quality 90.  Lengths are shares of the sides.  Noise is drawn from
 the picture's size, so that an edit gives the same bytes each time.
 
-Centred crops are those that `--crops` looks for; crops of one side are not.  Rotated pictures are
+Centred crops to 95 % and 90 % are looked for; crops of one side are not.  Rotated pictures are
 cut so that no corner is empty.
 """
 

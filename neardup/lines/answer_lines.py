@@ -218,15 +218,16 @@ class Removal(NamedTuple):
     kept: bytes  # the record that it duplicates
     similarity: str  # or "-"
     doubt: str = ""  # of `neardup images`: see `originals.doubt`
+    change: str = ""  # how the removed picture differs: see `picture_hashes.Relation`
 
 
 def parse_removed(line: bytes) -> Removal:
     r"""Parse a line of --output removed; WireError for any other line.
 
-    >>> parse_removed(b"b.png\ta.png\t0.976562\tmirrored\n").doubt
-    'mirrored'
+    >>> parse_removed(b"b.png\ta.png\t0.976562\t\tcropped\n")[3:]
+    ('', 'cropped')
     """
-    if not re.fullmatch(rb"%b(\t[\w ,]*)?\n?" % _REMOVED, line):
+    if not re.fullmatch(rb"%b(\t[\w ,]*){0,2}\n?" % _REMOVED, line):
         raise WireError(
             f"expected ID KEPT SIMILARITY, as --output removed writes them, got {shown(line)}"
         )

@@ -3,7 +3,7 @@
     a, b, similarity                                pairs and links
     a, b, low, high[, estimate]                     pairs with --verify sketch, or of `similar`
     new, other, similarity, collection[, direction] pairs with --against
-    id, kept, similarity[, doubt]                   removed records; null where not a pair
+    id, kept, similarity[, doubt, change]           removed records; null where not a pair
     cluster, id                                     clusters
 
 The lines are those of `answer_lines` and, with --against, of `verification.record_pairs`.  Programs
@@ -31,7 +31,7 @@ ALL_FIELDS = Fields("", (), needs_id=False)
 Parsed = TypeVar("Parsed")
 
 REMOVED = fields_table(id=str, kept=str, similarity=float)
-DOUBTED = fields_table(**REMOVED.columns, doubt=str)  # of `neardup images`
+DOUBTED = fields_table(**REMOVED.columns, doubt=str, change=str)  # of `neardup images`
 CLUSTERS = fields_table(cluster=str, id=str)
 PAIRS = fields_table(a=str, b=str, similarity=float)
 ACROSS = fields_table(new=str, other=str, similarity=float, collection=str)

@@ -177,6 +177,11 @@ ELSEWHERE: Mapping[str, Mapping[str, str]] = {
             "it limits the pairs of a run; type: python3 -m neardup run FILE with it",
         ),
     },
+    "images": dict.fromkeys(
+        ("--mirror", "--rotate", "--crops"),
+        "mirrored, turned and cropped copies are found by default; leave it out, or to compare "
+        "pictures only as they are, type: python3 -m neardup images --no-variants FOLDER",
+    ),
     "curve": {"--svg": "leave it out: neardup curve prints the curve as a table"},
     "videos": {
         "--within": "run it for each folder: python3 -m neardup videos FOLDER",

@@ -14,6 +14,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Callable
 
+import numpy as np
+
 from neardup.engines.local import run
 from neardup.engines.local.answer_file import (
     PATHS,
@@ -45,10 +47,13 @@ from neardup.media.pictures.picture_hashes import (
     Variants,
     compared,
     facts_of_file,
+    for_decisions,
     hashing,
     line,
     measures_kind,
     measuring,
+    relations,
+    words_of,
 )
 from neardup.media.pictures.picture_leaks import ALLOW, LeakLines, Searched, unread_in
 from neardup.media.pictures.picture_leaks import TABLE as LEAK_TABLE
@@ -78,9 +83,9 @@ LINES, LEAKS = "fingerprints", "leaks"
 OWN = flags(
     f"""
     folders FOLDER…     a folder (read with its subfolders), or a picture
-    --mirror            also find mirrored pictures  -h
-    --rotate            also find pictures turned by 90, 180 or 270 degrees  -h
-    --crops             also find crops: the central 95 %% or 90 %% of a picture  -h
+    --no-variants       compare pictures only as they are: not mirrored, turned by 90, 180 or 270
+                        degrees, cropped to the central 95 %% or 90 %%, or inside plain borders
+                        -h: do not find mirrored, turned, cropped and framed copies
     --first-frame       compare only the first frame of an animation, with other pictures, too  -h
     --quality N         ignore pictures with less detail than N, 0 to 100 [50]
     --time-limit SECONDS  give up on a file after this time [60]
@@ -116,14 +121,15 @@ OWN = flags(
     distance=whole(0, BITS // 2),
     output=one_of(LINES, LEAKS, *OF_FILES),
 )
-DESCRIPTION = """Find similar pictures: copies in other sizes or formats, or compressed again.
+DESCRIPTION = """Find similar pictures: copies in other sizes or formats, or compressed again, also
+mirrored, turned, cropped or framed ones.
 
 Pictures are compared by content, not by name.  Each gets a 256-bit fingerprint; those of
 similar pictures differ in few bits.  Files that cannot be read are counted, with the reason.
 Pillow is needed: pip install pillow; for HEIC also: pip install pillow-heif.
 
     python3 -m neardup images photos > pairs.tsv
-    python3 -m neardup images --mirror --rotate --crops --output removed photos old/photos
+    python3 -m neardup images --output removed photos old/photos > removed.tsv
 
 A line has the paths of two pictures, the share of equal bits, and the number of bits that differ.
 In paths, blanks, % and bytes that are not UTF-8 are written as %XX.
@@ -153,9 +159,7 @@ def main() -> None:
             kept, old_kept = read(files, tally, flat), []
             if len(stored) < len(args.against):
                 old.append(str(folder / "old"))
-                with open(old[-1], "wb") as sink:
-                    old_kept = read(old_files, old_tally, [])
-                    write_to(sink, (line(file.path, of.hashes) for file, of in old_kept))
+                old_kept = read(old_files, old_tally, [])
             if args.against and not (stored or old_tally.results):
                 raise StageError(
                     "--against: found no picture to compare; name a folder of pictures"
@@ -168,28 +172,30 @@ def main() -> None:
                 for (file, _), part in zip(every, parts):
                     if part is None:
                         tally.leave_out(NO_PART, file.path)
-            lines = folder / "fingerprints"
+            lines, new = folder / "fingerprints", len(kept)
 
-            def write() -> None:
-                with lines.open("wb") as sink:
-                    order = in_order(facts[: len(kept)], ids[: len(kept)], args.keep)
-                    write_to(sink, (line(kept[k][0].path, kept[k][1].hashes) for k in order))
+            def write(hashes: Callable[[int], bytes]) -> None:
+                order = in_order(facts[:new], ids[:new], args.keep)
+                for path, some in ((lines, order), (folder / "old", range(new, len(every)))):
+                    with path.open("wb") as sink:
+                        write_to(sink, (line(every[k][0].path, hashes(k)) for k in some))
 
-            write()
+            write(lambda k: every[k][1].hashes)
             if args.output in PATHS and kept:
                 more = opened_cache(args, PICTURES, measures_kind())
                 stack.callback(more.close)
                 measure = partial(results, work=measuring(seconds), cache=more, jobs=jobs)
                 inputs = [lines, folder / "old"][: 1 + bool(old_kept)]
                 for group in _groups(inputs, ids, args):
-                    if group[0] < len(kept):  # with a new picture
+                    if group[0] < new:  # with a new picture
                         some = [facts[k] for k in group], [every[k] for k in group]
-                        compared(*some, variants, measure)
-                write()
+                        compared(*some, args.distance, measure)
+                cut = bool(args.against)
+                write(lambda k: for_decisions(every[k][1].hashes, facts[k], cut and k < new))
         of_old = sum(unread for unread, _ in stored.values())
         searched = Searched(LeakLines(), tally, old_tally, pictures_in(stored), of_old)
-        by_id = dict(zip(ids, facts))
-        said = find(lines, args, old, answer, by_id, flat, searched) if tally.results else []
+        known = {id_: (of, found.hashes) for id_, of, (_, found) in zip(ids, facts, every)}
+        said = find(lines, args, old, answer, known, flat, searched) if tally.results else []
         said += [note for _, notes in stored.values() for note in notes]
         if len(stored) < len(args.against):
             said += [f"--against: {row}" for row in old_tally.summary("").splitlines()[:-1]]
@@ -199,7 +205,7 @@ def main() -> None:
 
 
 def variants_of(args: argparse.Namespace) -> Variants:
-    return Variants(args.mirror, args.rotate, args.crops, args.first_frame)
+    return Variants(args.no_variants, args.first_frame)
 
 
 def _files(
@@ -260,13 +266,13 @@ def find(
     args: argparse.Namespace,
     old: list[str],
     answer: Answer,
-    facts: dict[str, Facts],
+    known: dict[str, tuple[Facts, bytes]],
     flat: list[bytes],
     searched: Searched,
 ) -> list[str]:
     """Write the answer for a file of fingerprint lines, which are in the order of --keep.
 
-    Return lines for the summary.  old: files of fingerprint lines; facts: of the pictures, by id;
+    Return lines for the summary.  old: files of fingerprint lines; known: facts and hashes, by id;
     flat: the paths of those without a fingerprint, which are kept; searched: counts of leaks.
     """
     if args.output == LINES:
@@ -287,14 +293,18 @@ def find(
     doubts: list[str] = []
 
     def doubt(id_: str, kept: str) -> str:
-        if kept not in facts:  # in a file of hashes
+        if kept not in known:  # in a file of hashes
             return "not measured"
-        return originals.doubt(facts[kept], facts.get(id_, {}))
+        return originals.doubt(known[kept][0], known[id_][0])
 
     def doubted(line: bytes) -> bytes:
         id_, kept, _ = line.decode().split("\t")
         doubts.extend(filter(None, [found := doubt(id_, kept)]))
-        return b"%b\t%b\n" % (line.rstrip(b"\n"), found.encode())
+        changes: list[str] = []
+        if kept in known:
+            (seen,) = relations(known[id_][1], words_of(known[kept][1])[np.newaxis])
+            changes = seen.words()
+        return b"%b\t%b\t%b\n" % (line.rstrip(b"\n"), found.encode(), ",".join(changes).encode())
 
     def leak(line: bytes) -> bytes:
         return searched.leaks.line(with_bits(line))

@@ -87,5 +87,12 @@ def _rule(name: str) -> Rule:
 
 
 def in_order(facts: Sequence[Facts], ids: Sequence[str], rules: Sequence[Rule]) -> list[int]:
-    """Return the places of facts in the order of `rules`; ties stay in their order."""
-    return sorted(range(len(facts)), key=lambda k: [rule(ids[k], facts[k]) for rule in rules])
+    """Return the places of facts in the order of `rules`; ties stay in their order.
+
+    Whatever the rules are, crops come after whole pictures, and smaller crops after larger ones.
+    """
+
+    def key(k: int) -> list[Any]:
+        return [facts[k].get("cut", 0), *(rule(ids[k], facts[k]) for rule in rules)]
+
+    return sorted(range(len(facts)), key=key)

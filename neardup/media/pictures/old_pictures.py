@@ -2,7 +2,7 @@
 
 A file is a header and fingerprint lines; several such files may be written into one:
 
-    # neardup images {"options": "--mirror --quality=50", "hash": "…", "lines": 1, "sum": "9c…", …}
+    # neardup images {"options": "--quality=50", "hash": "…", "lines": 1, "sum": "9c…", …}
     photos/a.png 8f… 07…
 
 The header is checked before any picture is read: a file that was cut or changed, or was made with
@@ -28,7 +28,7 @@ from neardup.runtime.program import StageError, UsageError
 from neardup.runtime.summary import many
 
 MAKE = "--output fingerprints -o"
-MAX_LINE = 1 << 17  # bytes: 24 hashes, and a path of which each byte is escaped
+MAX_LINE = 1 << 17  # bytes: 32 hashes, and a path of which each byte is escaped
 IN_BOTH = "in --against, too, and old"
 
 
@@ -50,8 +50,8 @@ def header(lines: Iterable[bytes], variants: Variants, quality: int, unread: int
 def options_of(variants: Variants, quality: int) -> str:
     """Return the options on which hashes depend.
 
-    >>> options_of(Variants(mirror=True, first_frame=True), 50)
-    '--mirror --first-frame --quality=50'
+    >>> options_of(Variants(first_frame=True), 50)
+    '--first-frame --quality=50'
     """
     names = [name.replace("_", "-") for name, wanted in variants._asdict().items() if wanted]
     return " ".join([*(f"--{name}" for name in names), f"--quality={quality}"])

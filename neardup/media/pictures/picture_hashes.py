@@ -5,19 +5,24 @@ A line is the id of a picture and its hashes in hex, separated by blanks:
     ID HEX[ HEX…]
 
 The first hash is that of the picture itself; the others are of its variants.  Two pictures are a
-pair if the first hash of one is within D bits of any hash of the other.  With `mirror`, `rotate`
-and `crops` there are 8 symmetries of 3 cuts, 24 hashes:
+pair if the first hash of one is within D bits of any hash of the other.  Each part of a picture has
+eight hashes: upright, mirrored, turned by 90, 180, 270 degrees, and these mirrored.
 
-    whole picture: upright, mirrored, turned by 90, 180, 270 degrees, and these mirrored
-    its centre 95 %, in the same order; its centre 90 %
+    the whole picture
+    its centre 95 %, and its centre 90 %
+    what is inside plain borders, if it has any
 
 **Animations.**  The waves of five frames, each times random signs that depend on its place and the
 number of frames, are added up before the hash is taken.  So it is near another one only if all five
 are, in this order, and the number is the same: another picture for one of the five changes 52 bits
 (36 at least, of 300), half the sides and JPEG at quality 50 change 20.  No still is near.
 
-A picture of stripes, a gradient, or a pattern that repeats has few waves, and most bits of its hash
-are 0, as in the hash of any other such picture.  It counts as flat: its quality is 0.
+A picture of stripes, a gradient, rings, or a pattern that repeats has few waves, and most bits of
+its hash are those of any other such picture.  It counts as flat: its quality is 0.
+
+**Variants count eight bits more.**  There are up to 32 of them, any of which may be near another
+picture by chance.  So eight bits of their hashes are inverted, those of long waves, which two
+similar pictures have in common.
 
 The first of similar pictures is the one to keep, so lines are in the order of --keep.
 
@@ -33,28 +38,49 @@ from functools import partial
 from typing import Callable, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neardup.files.decoders import Failure, Outcome, Work
 from neardup.files.folder_walk import FoundFile, path_id
 from neardup.media.pictures import originals, perceptual_hash, pictures
 from neardup.media.pictures.originals import Facts
-from neardup.media.pictures.perceptual_hash import WAVES, Bytes, Symmetry
+from neardup.media.pictures.perceptual_hash import (
+    ALL_EIGHT,
+    CROPS,
+    MIRROR,
+    TURNS,
+    UPRIGHT,
+    WAVES,
+    WHOLE,
+    Box,
+    Bytes,
+    Floats,
+    Symmetry,
+    centre,
+)
 from neardup.sets.bit_vectors import popcount
 from neardup.sets.hashing import random_words
 
 HASH_BYTES = perceptual_hash.BITS // 8
-MIN_ONES = perceptual_hash.BITS // 4  # bits of a hash that are 1; half of them are usual
+MIN_WAVES, WEAK = 96, 1 / 50  # waves of a picture that are not weak beside the mean one
+INVERTED = 0xFF  # the bits of a variant in its last byte
 LOUD, FAINT = 1e5, 5e3  # the norm of the waves of a frame, and one below which it is nearly flat
 NEARER = 8  # bits
 OTHERS = 64  # pictures of a group with which each of it is compared
+PARTS = 1  # the version of `Variants.parts`: must change with it
+CENTRES, INSIDE = (1, 2), 3  # places in it
+HASHES = len(ALL_EIGHT) * (INSIDE + 1)
+INVERSE = np.arange(len(ALL_EIGHT))  # of each symmetry; those of two quarter turns are each other
+_quarters = [ALL_EIGHT.index(TURNS[0]), ALL_EIGHT.index(TURNS[2])]
+INVERSE[_quarters] = _quarters[::-1]
+Words = NDArray[np.uint64]
+DRAWN = 0.5  # share of neighbours that are equal, in drawings; few photos have as many
 
 
 class Variants(NamedTuple):
-    """The variants of a picture to hash, besides the picture itself."""
+    """How much of a picture file is hashed."""
 
-    mirror: bool = False
-    rotate: bool = False
-    crops: bool = False
+    no_variants: bool = False  # only the picture as it is
     first_frame: bool = False  # only the first frame of an animation is examined
 
     def kind(self) -> str:
@@ -62,14 +88,28 @@ class Variants(NamedTuple):
         wanted = [name for name, value in self._asdict().items() if value]
         return " ".join([hash_kind(), *wanted, pictures.decoder_versions()])
 
-    def cuts(self) -> list[float]:
-        """Return the sizes of centres to hash, as shares of a side: [1.0] or [1.0, 0.95, 0.9]."""
-        return [perceptual_hash.WHOLE, *(perceptual_hash.CROPS if self.crops else ())]
+    def symmetries(self) -> list[Symmetry]:
+        """Return the symmetries to hash, the picture as it is first."""
+        return ALL_EIGHT[: 1 if self.no_variants else None]
+
+    def parts(self, samples: Sequence[Bytes]) -> list[Box]:
+        """Return the parts to hash of a picture, or of the frames of an animation, the whole first.
+
+        What is inside borders is last, and left out if these are hardly wider than 1 %.
+        """
+        if self.no_variants:
+            return [WHOLE]
+        boxes = np.array([originals.inside(grey) for grey in samples])
+        (top, _, left, _), (_, bottom, _, right) = boxes.min(axis=0), boxes.max(axis=0)
+        framed = max(top, 1 - bottom, left, 1 - right) > originals.FRAMED
+        centres = [centre(WHOLE, share) for share in CROPS]
+        return [WHOLE, *centres, *[(top, bottom, left, right)] * bool(framed)]
 
 
 def hash_kind() -> str:
     """Return a text for what all hashes depend on."""
-    return f"hash {perceptual_hash.VERSION}, {MIN_ONES} ones, {pictures.SAMPLES} frames"
+    hashed = f"hash {perceptual_hash.VERSION}, {INVERTED:x} inverted, parts {PARTS}"
+    return f"{hashed}, {MIN_WAVES} waves, {pictures.SAMPLES} frames"
 
 
 class Fingerprint(NamedTuple):
@@ -100,20 +140,28 @@ def fingerprint(file: FoundFile, variants: Variants) -> Fingerprint | Failure:
         picture = pictures.decoded(file.path, not variants.first_frame)
     except pictures.RefusedError as error:
         return Failure(*error.args)
-    turned = perceptual_hash.symmetries(variants.mirror, variants.rotate)
-    batches = [grey[np.newaxis] for grey in (picture.grey, *picture.later)]
+    samples = picture.grey, *picture.later
+    batches = [grey[np.newaxis] for grey in samples]
+    turned, parts = variants.symmetries(), variants.parts(samples)
     quality = 0
     for batch in batches:
-        hashes = perceptual_hash.hashes(batch, turned, variants.cuts())[0]
-        if np.unpackbits(hashes[0]).sum() >= MIN_ONES:
+        hashes = perceptual_hash.hashes(batch, turned, parts)[0]
+        if has_waves(perceptual_hash.waves(batch)):
             quality = max(quality, int(perceptual_hash.quality(batch)[0]))
     if picture.later:
-        hashes = of_frames(batches, picture.frames, turned, variants.cuts())
+        hashes = of_frames(batches, picture.frames, turned, parts)
+    hashes[1:, -1] ^= INVERTED
     return Fingerprint(hashes.tobytes(), quality, *picture[1:5])
 
 
+def has_waves(waves: Floats) -> bool:
+    """Return whether a picture has enough waves (1, 16, 16) to be told from other pictures."""
+    power = waves**2
+    return int((power > max(power.mean(), 1.0) * WEAK**2).sum()) >= MIN_WAVES
+
+
 def of_frames(
-    samples: Sequence[Bytes], count: int, turned: Sequence[Symmetry], cuts: Sequence[float]
+    samples: Sequence[Bytes], count: int, turned: Sequence[Symmetry], parts: Sequence[Box]
 ) -> Bytes:
     """Return the hashes (V, 32) of an animation of `count` frames.
 
@@ -123,8 +171,8 @@ def of_frames(
     salt, *others = words.reshape(-1, HASH_BYTES)
     signs = [1 - 2.0 * np.unpackbits(other).reshape(1, WAVES, WAVES) for other in others]
     found = []
-    for cut in cuts:
-        waves = [perceptual_hash.waves(sample, cut) for sample in samples]
+    for part in parts:
+        waves = [perceptual_hash.waves(sample, part) for sample in samples]
         waves = [frame * (LOUD / max(float(np.linalg.norm(frame)), FAINT)) for frame in waves]
         for to in turned:
             total = sum(sign * perceptual_hash.turn(w, to) for sign, w in zip(signs, waves))
@@ -166,7 +214,7 @@ def facts_of_file(file: FoundFile, of: Fingerprint) -> Facts:
 def compared(
     group: Sequence[Facts],
     found: Sequence[tuple[FoundFile, Fingerprint]],
-    variants: Variants,
+    distance: int,
     measure: Callable[[Iterable[FoundFile]], Iterable[Outcome]],
 ) -> None:
     """Add facts that distinguish the original from its copies to the facts of similar pictures."""
@@ -174,33 +222,80 @@ def compared(
     for outcome in measure(file for file, _ in found):
         if not isinstance(outcome.result, Failure):
             of_path[outcome.file.path].update(outcome.result)
-    relate(group, [of.hashes for _, of in found], variants)
+    relate(group, [of.hashes for _, of in found], distance)
     originals.compare(group)
 
 
-def relate(group: Sequence[Facts], hashes: Sequence[bytes], variants: Variants) -> None:
+class Relation(NamedTuple):
+    """How one picture is seen in another: as which of its parts, and how it is turned.
+
+    A part below 0: the other one is seen in it.
+    """
+
+    bits: int
+    turned: Symmetry
+    part: int  # place in `Variants.parts`
+
+    def words(self) -> list[str]:
+        """Return how the first picture is changed, if the second one is not."""
+        turned = "mirrored" if self.turned == MIRROR else "turned"
+        words = [turned] * (self.turned != UPRIGHT) + ["cropped"] * (self.part in CENTRES)
+        return words + ["framed"] * (self.part == -INSIDE)
+
+
+def relations(hashes: bytes, others: Words) -> list[Relation]:
+    """Return how a picture is seen in each of the others, given the `words_of` these.
+
+    It is a centre of another only if it is clearly farther from the whole and from its inside.
+    """
+    own, rows, found = words_of(hashes), np.arange(len(others)), []
+    for sign, bits in ((1, popcount(others ^ own[0])), (-1, popcount(others[:, :1] ^ own))):
+        bits = bits.sum(axis=2)  # (m, HASHES)
+        best = bits.argmin(axis=1)
+        least, place = bits[rows, best], best % len(ALL_EIGHT)
+        for part in (INSIDE, 0):
+            at = part * len(ALL_EIGHT) + place
+            best = np.where(bits[rows, at] <= least + NEARER, at, best)
+        turned = place if sign > 0 else INVERSE[place]
+        found.append(np.stack((least, turned, sign * (best // len(ALL_EIGHT))), axis=1))
+    nearer = np.where(found[0][:, :1] <= found[1][:, :1], *found).tolist()
+    return [Relation(bits, ALL_EIGHT[turned], part) for bits, turned, part in nearer]
+
+
+def words_of(hashes: bytes) -> Words:
+    """Return the hashes of a picture as words (HASHES, 4); those left out differ from all."""
+    words = np.frombuffer(hashes, np.uint64).reshape(-1, HASH_BYTES // 8)
+    return np.concatenate((words, ~words[:1].repeat(HASHES - len(words), axis=0)))
+
+
+def relate(group: Sequence[Facts], hashes: Sequence[bytes], distance: int) -> None:
     """Add "changes" to the facts of similar pictures: cropped, mirrored and turned ones.
 
-    A picture is cropped if it is nearer to the centre of another one than to all of it.  The
+    "cut" is the place of the smallest centre of another picture that a picture is, or 0.  The
     majority decides which is mirrored or turned; in a group of two, either may be.
     """
-    words = np.frombuffer(b"".join(hashes), np.uint64).reshape(len(group), -1, HASH_BYTES // 8)
-    turned = perceptual_hash.symmetries(variants.mirror, variants.rotate)
-    chosen = np.unique(np.linspace(0, len(group) - 1, OTHERS).astype(int))
-    bare = np.array([min(of.get("inside", [1])) > 1 - originals.FRAMED for of in group])[chosen]
+    chosen = np.unique(np.linspace(0, len(group) - 1, OTHERS).astype(int)).tolist()
+    others = np.stack([words_of(hashes[k]) for k in chosen])
     for k, facts in enumerate(group):
-        bits = popcount(words[chosen] ^ words[k, 0]).sum(axis=2)  # (at most OTHERS, V)
-        best = bits.argmin(axis=1)
-        which, cut = best % len(turned), best // len(turned)
-        others = chosen != k
-        whole = bits[np.arange(len(chosen)), which]
-        centre = (cut > 0) & (bits.min(axis=1) + NEARER < whole) & others
-        facts["changes"] = ["cropped"] * bool((centre & bare).any())
-        if (which[others] > 0).sum() > (which[others] == 0).sum():
-            usual = np.bincount(which[others & (which > 0)]).argmax()
-            facts["changes"].append(
-                "mirrored" if turned[usual] == perceptual_hash.MIRROR else "turned"
-            )
+        every = zip(chosen, relations(hashes[k], others))
+        seen = [each for other, each in every if other != k and each.bits <= distance]
+        facts["cut"] = max((each.part for each in seen if each.part in CENTRES), default=0)
+        facts["changes"] = ["cropped"] * (facts["cut"] > 0)
+        turns = [each.words()[0] for each in seen if each.turned != UPRIGHT]
+        if 2 * len(turns) > len(seen):
+            facts["changes"].append(max(sorted(set(turns)), key=turns.count))
+
+
+def for_decisions(hashes: bytes, facts: Facts, against: bool) -> bytes:
+    """Return the hashes of a new picture by which it, or a copy of it, may be removed.
+
+    Left out are those of a drawing that is mirrored or turned, such as an arrow, which may mean
+    something else; and against old pictures, which come first, the crops of the new one.
+    """
+    each = np.frombuffer(hashes, np.uint8).reshape(-1, HASH_BYTES)
+    part, turned = np.divmod(np.arange(len(each)), len(ALL_EIGHT))
+    drawn, cropped = facts.get("flat", 1.0) > DRAWN, np.isin(part, CENTRES)
+    return each[~(drawn & (turned > 0)) & ~(against & cropped)].tobytes()
 
 
 def line(path: bytes, hashes: bytes) -> bytes:

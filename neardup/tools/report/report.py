@@ -263,7 +263,7 @@ def links(plan: Plan) -> Iterator[Found]:
             dense[member.id] = max(member, dense.get(member.id, member))
     if dense:
         reasons = parsed_lines([str(plan.path("reasons"))], parse_removed)
-        for id_, kept, similarity, _ in reasons:
+        for id_, kept, similarity, *_ in reasons:
             if id_ in dense and kept in dense and similarity != NO_PAIR.decode():
                 yield Found(Node(id_), dense[kept], _millionths(similarity))
 

@@ -9,7 +9,7 @@ from typing import Callable
 
 import numpy as np
 import pytest
-from PIL import ImageOps
+from PIL import Image, ImageDraw, ImageOps
 
 from neardup.files.folder_walk import path_of
 from neardup.reading.fingerprint_lines import HEADER
@@ -69,7 +69,7 @@ def test_lines(folder: Path, tmp_path: Path) -> None:
 
 
 def test_variants(folder: Path, tmp_path: Path) -> None:
-    hashes = found(images(tmp_path, folder, "--mirror", "--rotate", "--crops"))
+    hashes = found(images(tmp_path, folder))
     assert {len(each) for each in hashes.values()} == {24}
     own = hashes["mirrored.webp"][0]
     near = [differing(own, each) for each in hashes["a.png"]]
@@ -87,26 +87,73 @@ def names_in(result: Result) -> list[tuple[str, ...]]:
 @pytest.mark.slow
 def test_answers(folder: Path, tmp_path: Path) -> None:
     mirrored = {("mirrored.webp", "a.jpg"), ("a.png", "mirrored.webp")}
-    pairs = images(tmp_path, folder, output="pairs")
+    pairs = images(tmp_path, folder, "--no-variants", output="pairs")
     assert names_in(pairs) == [("a.png", "a.jpg")]
     assert "wrote" not in pairs.err  # a temporary file
-    pairs = names_in(images(tmp_path, folder, "--mirror", output="pairs"))
+    pairs = names_in(images(tmp_path, folder, output="pairs"))
     assert set(pairs) == {("a.png", "a.jpg"), *mirrored}
-    removed = images(tmp_path, folder, "--mirror", output="removed")
+    removed = images(tmp_path, folder, output="removed")
     assert names_in(removed) == [("a.jpg", "a.png"), ("mirrored.webp", "a.png")]
-    assert [line.split(b"\t")[3:] for line in removed.out.splitlines()] == [[b""], [b""]]
-    kept = images(tmp_path, folder, "--mirror", output="kept")
+    assert [line.split(b"\t")[3:] for line in removed.out.splitlines()] == [
+        [b"", b"mirrored"],
+        [b"", b""],
+    ]
+    kept = images(tmp_path, folder, output="kept")
     assert names_in(kept) == [("a.png",), ("b.gif",), ("flat.png",)]
     assert "3 pictures kept\n" in kept.err
-    smallest = images(tmp_path, folder, "--mirror", "--keep=min:bytes", output="kept")
+    smallest = images(tmp_path, folder, "--keep=min:bytes", output="kept")
     assert names_in(smallest) == [("a.jpg",), ("b.gif",), ("flat.png",)]
-    assert len(names_in(images(tmp_path, folder, "--mirror", output="clusters"))) == 3
+    assert len(names_in(images(tmp_path, folder, output="clusters"))) == 3
+
+
+def changed_copies(top: Path) -> Path:
+    """Write a picture, copies of it, and two arrows, of which one is the other, turned."""
+    whole = drawing(2, 640, 480)
+    saved(whole, top / "whole.png")
+    saved(whole.crop((32, 24, 608, 456)), top / "crop.png")
+    saved(ImageOps.mirror(whole), top / "mirrored.png")
+    saved(whole.rotate(90, expand=True), top / "turned.png")
+    saved(ImageOps.expand(whole, 40, "white"), top / "framed.png")
+    arrow = Image.new("RGB", (200, 160), "white")
+    ImageDraw.Draw(arrow).polygon([(9, 60), (90, 60), (80, 10), (190, 77), (9, 100)], "navy")
+    saved(arrow, top / "arrow.png")
+    saved(arrow.rotate(90, expand=True), top / "arrow up.png")
+    return top
+
+
+@pytest.mark.parametrize("keep", ["", "--keep=min:bytes"])
+def test_a_picture_is_never_removed_for_a_part_of_it(keep: str, tmp_path: Path) -> None:
+    """A turned drawing, such as an arrow, is a pair, but is not removed either."""
+    top = changed_copies(tmp_path / "p")
+    result = images(tmp_path, top, *filter(None, [keep]), output="removed")
+    removed = {path_of(line.split(b"\t")[0].decode()): line for line in result.out.splitlines()}
+    words = {os.path.basename(path): line.rsplit(b"\t", 1)[1] for path, line in removed.items()}
+    assert words.pop(b"crop.png").endswith(b"cropped")
+    if not keep:
+        changes = (b"mirrored", b"turned", b"framed")
+        assert words == {b"%b.png" % change: change for change in changes}
+    assert not {b"arrow.png", b"arrow up.png"} & set(words)
+    assert len(words) >= 2  # of whole, mirrored, turned and framed
+    assert ("arrow up.png", "arrow.png") in names_in(images(tmp_path, top, output="pairs"))
+
+
+def test_an_old_part_or_turned_drawing_does_not_remove_a_new_picture(tmp_path: Path) -> None:
+    changed_copies(tmp_path / "old")
+    (tmp_path / "new").mkdir()
+    for name in ("whole", "arrow"):
+        shutil.move(tmp_path / "old" / f"{name}.png", tmp_path / "new")
+    for name in ("mirrored", "turned", "framed"):
+        (tmp_path / "old" / f"{name}.png").unlink()
+    assert len(against(tmp_path, "--against=old").out.splitlines()) == 2
+    assert against(tmp_path, "--against=old", output="removed").out == b""
+    kept = against(tmp_path, "--against=old", output="kept").out
+    assert sorted(kept.splitlines()) == [b"new/arrow.png", b"new/whole.png"]
 
 
 @pytest.mark.slow
 def test_pairs_have_the_number_of_bits_that_differ(folder: Path, tmp_path: Path) -> None:
     hashes = found(images(tmp_path, folder))
-    (line,) = images(tmp_path, folder, output="pairs").out.splitlines()
+    (line,) = images(tmp_path, folder, "--no-variants", output="pairs").out.splitlines()
     _, _, share, bits = line.split(b"\t")
     assert int(bits) == differing(hashes["a.png"][0], hashes["a.jpg"][0])
     assert float(share) == pytest.approx(1 - int(bits) / 256, abs=1e-6)
@@ -114,7 +161,7 @@ def test_pairs_have_the_number_of_bits_that_differ(folder: Path, tmp_path: Path)
 
 @pytest.mark.slow
 def test_the_report_shows_the_pictures(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "pairs").write_bytes(images(tmp_path, folder, output="pairs").out)
+    (tmp_path / "pairs").write_bytes(images(tmp_path, folder, "--no-variants", output="pairs").out)
     (tmp_path / "hashes").write_bytes(images(tmp_path, folder).out)
     (folder / "small" / "a.jpg").unlink()  # since then
     flags = ["--input=fingerprints", "--distance=31", "--pictures"]
@@ -131,7 +178,7 @@ def test_doubtful_removals_are_marked_in_the_pages(name: str, tmp_path: Path) ->
     (tmp_path / "my pictures").mkdir()
     saved(drawing(3), tmp_path / "my pictures" / "a (1).png")
     saved(ImageOps.mirror(drawing(3)), tmp_path / "my pictures" / "m 100%.png")
-    command = [*NEARDUP, "images", tmp_path / "my pictures", "--mirror", "--no-cache"]
+    command = [*NEARDUP, "images", tmp_path / "my pictures", "--no-cache"]
     decided = [*command, "--output=removed", "-o", tmp_path / name, f"--report={tmp_path}/own.html"]
     assert "1 picture removed, 1 of them doubtful" in run(decided, tmp_path).err
     succeed([*command, "-o", tmp_path / "pairs.tsv"], tmp_path)
@@ -227,14 +274,13 @@ def against(top: Path, *words: str, output: str = "pairs") -> Result:
 @pytest.mark.parametrize("name", ["hashes", "hashes.gz"])
 def test_a_folder_and_the_file_of_its_hashes_give_the_same_answers(name: str, sides: Path) -> None:
     """So do two files in one, and also after the pictures are gone."""
-    variants = ["--mirror", "--crops"]
-    asked = [*variants, "--output=fingerprints", "--no-cache"]
+    asked = ["--output=fingerprints", "--no-cache"]
     for k, half in enumerate((["old/1 %.png"], ["old/2 %.png", "old/3 %.png"])):
         succeed([*NEARDUP, "images", *half, *asked, "-o", f"{k}{name}"], sides, cwd=sides)
     (sides / name).write_bytes(b"".join((sides / f"{k}{name}").read_bytes() for k in (0, 1)))
     kinds = ("pairs", "removed", "kept")
     ways = [[kind, *more] for kind in kinds for more in ([], ["--between"])]
-    of_folder = [against(sides, "--against=old", *variants, *w[1:], output=w[0]) for w in ways]
+    of_folder = [against(sides, "--against=old", *w[1:], output=w[0]) for w in ways]
     pairs = {tuple(line.split(b"\t")) for line in of_folder[0].out.splitlines()}
     assert {(a, b, kind) for a, b, _, kind, _ in pairs} == {
         (b"new/mirrored.png", b"old/2%20%25.png", b"old"),
@@ -251,11 +297,11 @@ def test_a_folder_and_the_file_of_its_hashes_give_the_same_answers(name: str, si
     assert of_folder[4].out == b"new/-x.png\n"
     shutil.move(sides / "old", sides / "away")
     for way, result in zip(ways, of_folder):
-        again = against(sides, f"--against={name}", *variants, *way[1:], output=way[0])
+        again = against(sides, f"--against={name}", *way[1:], output=way[0])
         lines = [row.out.splitlines() for row in (again, result)]
         if way[0] == "removed":
             lines = [[line.split(b"\t")[:3] for line in some] for some in lines]
-            assert b"\tnot measured\n" in again.out
+            assert b"\tnot measured\t\n" in again.out
             assert b"not measured" not in result.out
         assert (lines[0], again.code) == (lines[1], 0)
     assert "compared: 3 old paths without a file (old/" in again.err
@@ -269,14 +315,18 @@ def test_a_file_on_both_sides_is_old(sides: Path) -> None:
     words = ["old", "again", "new/soft.png", "--against=old", "--against=again"]
     result = against(sides, *words, output="removed")
     removed = {line.split(b"\t")[0] for line in result.out.splitlines()}
-    assert removed == {b"new/small.jpg", b"new/smaller.jpg"}
+    assert removed == {b"new/small.jpg", b"new/smaller.jpg", b"new/mirrored.png"}
     assert "in --against, too, and old (new/hard.png, " in result.err
 
 
 @pytest.mark.parametrize(
     ("change", "words", "said"),
     [
-        (None, ["--mirror"], "was made with --quality=50, but this run has --mirror --quality=50"),
+        (
+            None,
+            ["--no-variants"],
+            "quality=50, but this run has --no-variants --quality=50",
+        ),
         (None, ["--quality=9"], "give the same options, or make it again: "),
         (lambda lines: lines[:-1], [], "hashes: is not as it was written; make it again: "),
         (lambda lines: [*lines, lines[-1]], [], "is not as it was written"),
@@ -324,12 +374,12 @@ def test_leaks(way: str, sides: Path) -> None:
     """Test pictures are found in the training pictures, also mirrored, and as the same file."""
     old = "old"
     if way == "hashes":
-        old, asked = "hashes", ["--mirror", "--output=fingerprints", "--no-cache"]
+        old, asked = "hashes", ["--output=fingerprints", "--no-cache"]
         succeed([*NEARDUP, "images", "old", *asked, "-o", "hashes"], sides, cwd=sides)
     os.link(sides / "old" / "3 %.png", sides / "new" / "hard.png")
     saved(drawing(2).point(lambda _: 200), sides / "new" / "flat.png")
     os.symlink("-x.png", sides / "new" / "soft.png")
-    result = against(sides, f"--against={old}", "--mirror", output="leaks")
+    result = against(sides, f"--against={old}", output="leaks")
     lines = [line.split(b"\t") for line in result.out.splitlines()]
     assert [line[:2] for line in lines] == [
         [b"new/hard.png", b"old/3%20%25.png"],
@@ -380,10 +430,10 @@ def test_a_removal_for_an_old_picture_that_was_changed_is_doubtful(tmp_path: Pat
     framed = ImageOps.expand(drawing(1, 640, 480).resize((600, 450)), 15, "black")
     saved(framed, tmp_path / "old" / "framed.png")
     saved(drawing(1, 640, 480), tmp_path / "new" / "whole.png")
-    result = against(tmp_path, "--against=old", "--crops", "--distance=60", output="removed")
+    result = against(tmp_path, "--against=old", output="removed")
     (line,) = result.out.splitlines()
     assert line.startswith(b"new/whole.png\told/framed.png\t")
-    assert line.endswith(b"\tframed")
+    assert line.endswith(b"\tframed\t")
 
 
 def test_a_packed_file_that_was_cut_is_refused(sides: Path) -> None:

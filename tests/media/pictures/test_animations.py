@@ -63,7 +63,7 @@ def test_copies_of_an_animation_are_near(suffix: str, tmp_path: Path) -> None:
     ],
     ids=["a still", "fewer", "more", "reversed", "another end", "another rest", "nearly a still"],
 )
-@pytest.mark.parametrize("variants", [(), (True, True, True)], ids=["plain", "all variants"])
+@pytest.mark.parametrize("variants", [(True,), ()], ids=["plain", "all variants"])
 def test_others_with_the_same_first_frame_are_not(
     frames: list[Image.Image], variants: tuple[bool, ...], tmp_path: Path
 ) -> None:
@@ -75,12 +75,12 @@ def test_mirrored_and_turned_animations(tmp_path: Path) -> None:
     turn = Image.Transpose.ROTATE_90
     one = of(written(tmp_path / "a.webp", FRAMES[:4]))
     turned = written(tmp_path / "b.webp", [frame.transpose(turn) for frame in FRAMES[:4]])
-    assert apart(one, of(turned)) > 2 * NEAR
-    assert apart(one, of(turned, False, True, False)) <= NEAR
+    assert apart(of(tmp_path / "a.webp", True), of(turned, True)) > 2 * NEAR
+    assert apart(one, of(turned)) <= NEAR
 
 
 def test_the_first_frame_alone_if_asked(tmp_path: Path) -> None:
-    one = of(written(tmp_path / "a.webp", FRAMES[:6]), False, False, False, True)
+    one = of(written(tmp_path / "a.webp", FRAMES[:6]), False, True)
     FRAMES[0].save(tmp_path / "b.png")
     assert one.frames == 1
     assert apart(one, of(tmp_path / "b.png")) <= NEAR

@@ -27,7 +27,7 @@ from neardup.media.pictures.picture_hashes import (
 )
 from tests.support.drawn_pictures import differing, drawing, saved
 
-ALL = Variants(mirror=True, rotate=True, crops=True)
+ALL, PLAIN = Variants(), Variants(no_variants=True)
 texts = st.text(max_size=20)
 numbers = st.integers(0, 2**40)
 
@@ -63,21 +63,19 @@ def test_variants_of_one_picture(tmp_path: Path) -> None:
             turned = turned.transpose(1) if symmetry.rows else turned
             turned = turned.transpose(0) if symmetry.columns else turned
             path = saved(turned, tmp_path / "edit.png")
-            own = hashes(fingerprint(file._replace(path=os.fsencode(path)), Variants()))[0]
+            own = hashes(fingerprint(file._replace(path=os.fsencode(path)), PLAIN))[0]
             near = [differing(own, each) for each in found]
             k = 8 * (1.0, 0.95, 0.9).index(cut) + perceptual_hash.ALL_EIGHT.index(symmetry)
             assert near.index(min(near)) == k
-            assert near[k] <= 12
+            assert near[k] <= 12 + 8 * (k > 0)
 
 
 def test_the_first_hash_is_the_same_with_all_variants(tmp_path: Path) -> None:
     file = FoundFile(os.fsencode(saved(drawing(1), tmp_path / "x.png")), 1, 1)
-    first = hashes(fingerprint(file, Variants()))
-    assert len(first) == 1
-    for variants, count in (((True,), 2), ((False, True), 4), ((False, False, True), 3), (ALL, 24)):
-        found = hashes(fingerprint(file, Variants(*variants)))
-        assert len(found) == count
-        assert (found[0] == first[0]).all()
+    (first,) = hashes(fingerprint(file, PLAIN))
+    found = hashes(fingerprint(file, ALL))
+    assert len(found) == 24
+    assert (found[0] == first).all()
 
 
 @pytest.mark.slow
@@ -104,7 +102,7 @@ def test_the_cache_gives_the_same(tmp_path: Path) -> None:
     third = found_in(folder, ALL, cache)
     assert [name for name, each in third.items() if not each.cached] == ["1.png"]
     assert third["1.png"].result != first["1.png"].result
-    assert Variants(True).kind() != ALL.kind()
+    assert PLAIN.kind() != ALL.kind()
 
 
 def test_failures_that_may_pass_are_not_cached(tmp_path: Path) -> None:
