@@ -97,9 +97,9 @@ def _kept(
             if block.first + number == next_gone:
                 next_gone = next(gone, None)
                 continue
-            if places.added and places.added.place == block.first + number:
-                line = places.added.of_line(line)
             try:
+                if places.added and places.added.place == block.first + number:
+                    line = places.added.of_line(line)
                 rows.append(places.of_row(block.first + number, line, row_of(line)))
             except FlawError:
                 flawed += 1

@@ -6,7 +6,7 @@ r"""Add the values of removed rows to the kept rows that they duplicate, for --m
 A column has lists, or texts with a delimiter, such as red;round.  The kept row's own values stay as
 they are; those that it lacks follow, in the order of the removed rows in the input.  No other byte
 of the row changes.  All rows of pairs are read first, so that a value that cannot be merged ends
-the run before anything is written.  Memory: 32 bytes for each removed row.
+the run before anything is written.  Memory: 48 bytes for each removed row.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from neardup.reading.input_format import InputFormat
 from neardup.reading.missing_fields import kind_of, listed
 from neardup.reading.row_files import json_row
 from neardup.reading.separated_rows import TABS, Table, field_spans, row_ends, separated, split_rows
-from neardup.reading.table_files import TABLES, is_mergeable
-from neardup.reading.text_rows import Fields, FlawError, Line, lines_in, row_of
+from neardup.reading.table_files import is_mergeable
+from neardup.reading.text_rows import Fields, Line, lines_in, row_of
 from neardup.runtime.program import StageError, UsageError
 
 FLAG = "--merge"
@@ -57,29 +57,27 @@ def parse_merge(text: str) -> dict[str, str]:
 def check_files(
     form: InputFormat, merge: Merge, files: Sequence[InputFile], as_rows: bool = False
 ) -> None:
-    """Raise an error if the columns of the files cannot be merged; as_rows: in another format."""
-    kinds = {form.kind_of(name) for _, name, _ in files}
-    types = set[str]()
+    """Raise an error if the columns of tables cannot be merged; as_rows: in another format."""
+    formats = set[str]()
     for path, name, _ in files:
         kind, columns = form.kind_of(name), form.columns(path, name) if form.has_header else ()
-        names = [getattr(each, "name", each) for each in columns]
-        for field, delimiter in merge.items():
-            if names and names.count(field) != 1:
-                what = "has several columns" if field in names else "has no column"
-                raise StageError(f"{name}: {what} {field!r}; name one with {FLAG}: {listed(names)}")
-            if kind in ("csv", "tsv") and not delimiter:
-                raise UsageError(f"{name}: {_no_list(field, 'a text')}")
-            if kind in TABLES and not as_rows:
-                type_ = columns[names.index(field)].type
-                types.add(f"{field} is {type_}")
-                if not is_mergeable(type_, bool(delimiter)):
-                    of = "texts" if delimiter else "lists of texts, integers or booleans"
-                    raise StageError(
-                        f"{name}: {FLAG} merges {of} in {kind}, and {field!r} is {type_}; other "
-                        "lists can be written as JSON lines: -o FILE.jsonl"
-                    )
-    if not as_rows and (len(kinds) > 1 or len(types) > len(merge)):
-        both = " and ".join(sorted(kinds if len(kinds) > 1 else types))
+        names, types = [getattr(each, "name", each) for each in columns], [kind]
+        for field, delimiter in merge.items() if names else ():
+            if names.count(field) != 1:
+                what = "several columns" if field in names else "no column"
+                there = f"name one with {FLAG}: {listed(names)}"
+                raise StageError(f"{name}: has {what} {field!r}; {there}")
+            type_ = getattr(columns[names.index(field)], "type", "")
+            types += [f"with {field}: {type_}"] if type_ else []
+            if type_ and not (as_rows or is_mergeable(type_, bool(delimiter))):
+                of = "texts" if delimiter else "lists of texts, integers or booleans"
+                raise StageError(
+                    f"{name}: {FLAG} merges {of} in {kind}, and {field!r} is {type_}; other lists "
+                    "can be written as JSON lines: -o FILE.jsonl"
+                )
+        formats.add(" ".join(types))
+    if len(formats) > 1 and not as_rows:
+        both = " and ".join(sorted(formats))
         raise UsageError(f"{FLAG}: {both}; write the rows in one format: -o FILE.jsonl")
 
 
@@ -98,57 +96,57 @@ class Merges:
         max_line: int,
         decided: Iterable[tuple[int, bytes]],
     ):
-        self.form, self.merge, self.lost = form, merge, 0
-        places = array("Q")
+        self.form, self.merge, places = form, merge, array("Q")
         for place, line in decided:
             places.extend(() if is_mark(line) else (place, kept_place(line)))
         removed, kept = np.array(places, np.uint64).reshape(-1, 2).T
-        self._order = np.argsort(kept, kind="stable")
-        self._kept = kept[self._order]
+        order, old = np.argsort(kept, kind="stable"), kept < np.uint64(NEW)
+        self._removed, self._kept = removed[order], kept[order]
+        self._places = np.union1d(removed, kept[~old])
         self._offsets, self._values = array("q"), TemporaryFile()  # noqa: SIM115
-        self._read(files, max_line, removed, kept)
+        self._read(files, max_line)
+        self.lost = sum(any(self._at(place)) for place in removed[old])
 
-    def _read(
-        self, files: Sequence[InputFile], max_line: int, removed: np.ndarray, kept: np.ndarray
-    ) -> None:
-        """Check the rows that take part, and write the values of removed ones to a file."""
-        new = kept >= np.uint64(NEW)
-        wanted = chain(map(int, np.union1d(removed, kept[new])), [END])
-        gone, seen = chain(removed.tolist(), [END]), set[str]()
-        place, next_gone = next(wanted), next(gone)
-        fields = Fields("", (*self.merge,), needs_id=False)
+    def _read(self, files: Sequence[InputFile], max_line: int) -> None:
+        """Check the rows that take part, and write their values to a file."""
+        wanted, seen = chain(map(int, self._places), [END]), set[str]()
+        place, fields = next(wanted), Fields("", (*self.merge,), needs_id=False)
         read = self.form._replace(fields=fields).pieces_of_any
         for path, name, first in files:
             for block in read_files([path], max_line, names=[name], places=[first], pieces=read):
                 for number, line in lines_in([] if block.flaw else block.data):
-                    if block.first + number != place:
-                        continue
-                    where = f"{block.place}{block.line + number}"
-                    row = _row(line, where)
-                    seen |= row.keys() if self.form.is_of_lines(name) else self.merge.keys()
-                    values = [parts(row.get(f), f, how, where) for f, how in self.merge.items()]
-                    if place == next_gone:
-                        self.lost += any(values) and not new[len(self._offsets)]
-                        self._offsets.append(self._values.tell())
-                        self._values.write(json.dumps(values).encode() + b"\n")
-                        next_gone = next(gone)
-                    place = next(wanted)
+                    if block.first + number == place:
+                        names = self._write(line, f"{block.place}{block.line + number}")
+                        seen.update(names if self.form.is_of_lines(name) else self.merge)
+                        place = next(wanted)
             if place < first + (1 << LINE_BITS):
                 raise StageError(f"{name}: is not the file that was decided on; run the job again")
         for field in {*self.merge} - seen if seen else ():
             there = listed(sorted(seen))
             raise StageError(f"no row to merge has {field!r}; name one with {FLAG}: {there}")
 
+    def _write(self, line: Line, where: str) -> Iterable[str]:
+        """Write the values of a row; return its fields."""
+        self._offsets.append(self._values.tell())
+        try:
+            row = row_of(line)
+            values = [parts(row.get(f), f, how, where) for f, how in self.merge.items()]
+            self._values.write(json.dumps(values, allow_nan=False).encode() + b"\n")
+        except ValueError as flaw:  # a bad row, NaN, or a number above 1e308
+            remedy = f"mend this row, or leave out {FLAG}"
+            raise StageError(f"{where}: {flaw}, in a row to merge; {remedy}") from None
+        return row
+
     def added(self, first: int) -> Iterator[tuple[int, Added]]:
         """Yield the place of each kept row of a file, in order, and the values of removed ones."""
         ends = np.array([first, first + (1 << LINE_BITS)], np.uint64)
         rows = range(*np.searchsorted(self._kept, ends).tolist())
         for place, some in groupby(rows, key=lambda row: int(self._kept[row])):
-            found = [self._at(int(self._order[row])) for row in some]
+            found = [self._at(self._removed[row]) for row in some]
             yield place, [list(chain.from_iterable(lists)) for lists in zip(*found)]
 
-    def _at(self, number: int) -> Any:
-        self._values.seek(self._offsets[number])
+    def _at(self, place: np.uint64) -> Any:
+        self._values.seek(self._offsets[int(np.searchsorted(self._places, place))])
         return json.loads(self._values.readline())
 
 
@@ -222,8 +220,8 @@ class Additions:
         """Return the line or row at `place`."""
         if isinstance(line, bytes):
             return self.of_bytes(line)
-        added = {f: with_more(row_of(line).get(f), more, how) for f, how, more in self._take()}
-        return {**row_of(line), **added}
+        added, row = self._take(), row_of(line)
+        return {**row, **{f: with_more(row.get(f), more, how) for f, how, more in added}}
 
     def of_bytes(self, line: bytes, dialect: Dialect = TABS) -> bytes:
         """Return the JSON line, or the row of CSV or TSV, at `place`."""
@@ -234,14 +232,11 @@ class Additions:
             return text.encode("utf-8", "surrogateescape")
         spans = field_spans(self._kind, line, dialect)
         own = next(split_rows(self._kind, line + b"\n", dialect))
-        texts = {
-            spans[column]: with_more(own[column], more, delimiter)
-            for column, (_, delimiter, more) in zip(self._columns, self._take())
-            if with_more(own[column], more, delimiter) != own[column]
-        }
-        for begin, end in sorted(texts, reverse=True):  # so that the spans before it stay
-            field = separated(texts[begin, end], self._kind, dialect)
-            line = line[:begin] + field + line[end:]
+        for column, (_, delimiter, more) in sorted(zip(self._columns, self._take()), reverse=True):
+            text = with_more(own[column], more, delimiter)
+            if text != own[column]:  # from behind, so that the spans of others stay
+                begin, end = spans[column]
+                line = line[:begin] + separated(text, self._kind, dialect) + line[end:]
         return line
 
 
@@ -303,15 +298,6 @@ def _json_span(text: str, field: str) -> tuple[int, int]:
     return found or (at, at)
 
 
-def _row(line: Line, where: str) -> dict[str, Any]:
-    try:
-        return row_of(line)
-    except FlawError as flaw:
-        raise StageError(
-            f"{where}: {flaw}, in a row to merge; mend this row, or leave out {FLAG}"
-        ) from None
-
-
 def parts(value: Any, field: str, delimiter: str, where: str) -> list[Any]:
     """Return the values in a list or a text; [] for null; StageError if it is something else."""
     if value is None:
@@ -320,13 +306,10 @@ def parts(value: Any, field: str, delimiter: str, where: str) -> list[Any]:
         return _split(value, delimiter)
     if not delimiter and isinstance(value, list):
         return value
-    if isinstance(value, str):
-        raise StageError(f"{where}: {_no_list(field, kind_of(value))}")
-    what = f"{where}: field {field!r} is {kind_of(value)}, "
-    if isinstance(value, list):
-        raise StageError(f"{what}not a text with a delimiter; type: {FLAG} {field}")
-    raise StageError(f"{what}which cannot be merged; leave this field out of {FLAG}")
-
-
-def _no_list(field: str, kind: str) -> str:
-    return f"field {field!r} is {kind}; name what is between its values: {FLAG} '{field}:;'"
+    needed, other = "list", f"'{field}:;' is for texts such as red;round"
+    if delimiter:
+        needed, other = "text", f"{field} is for lists"
+    raise StageError(
+        f"{where}: field {field!r} is {kind_of(value)}, not a {needed}; {FLAG} {other}; leave "
+        "numbers and objects out"
+    )

@@ -289,30 +289,26 @@ def keep() -> None:
             places = blocks.file_places(0, len(names))
             files = list(map(input_files.InputFile, names, names, places))
             check_one_answer(settings.form, files)
-            of_file: PlacesOf | None = None
-            merges = None
-            if "-" in names and (settings.merge or settings.output is OUTPUTS[MARKED]):
-                flag = merged_rows.FLAG if settings.merge else "--output marked"
+            merges, form = None, settings.form
+            if "-" in names and (flag := _of_one_machine(settings)):
                 raise UsageError(f"-: {flag} reads its input twice; name FILE instead")
             if settings.merge:
-                to_merge = settings.form, settings.merge, files
-                merged_rows.check_files(*to_merge)
-                lines = lines_from(decided, files[0].first)
-                merges = merged_rows.Merges(*to_merge, settings.max_line, lines)
+                merged_rows.check_files(form, settings.merge, files)
+                how = files, settings.max_line, lines_from(decided, files[0].first)
+                merges = merged_rows.Merges(form, settings.merge, *how)
                 if merges.lost:
                     print(many(merges.lost, LOST), file=sys.stderr)
-                of_file = partial(Places, merges=merges)
+            of_file: PlacesOf = partial(Places, merges=merges)
             if settings.output is OUTPUTS[MARKED]:
-                form, prefix = settings.form, settings.mark_prefix
+                prefix = settings.mark_prefix
                 check_files(form, prefix, files, settings.max_line)
                 left_out, counters = array("Q"), Counters("keep", verbosity=QUIET)
                 read = settings.blocks(names, places=places)
                 deque(pairs.parsed(read, settings, counters, left_out.frombytes), 0)
                 missing = np.sort(np.array(left_out, np.uint64))
                 of_file = partial(Marks, form, prefix, missing, merges=merges)
-            how = settings.form, files, settings.max_line, decided
             with open(STDOUT, "wb", closefd=False) as sink:
-                keep_in_one(*how, sink, of_file=of_file)
+                keep_in_one(form, files, settings.max_line, decided, sink, of_file=of_file)
 
 
 mapper = partial(run, "mapper.py", _map)
@@ -355,8 +351,7 @@ def checked(args: Namespace, no_xz: str) -> Settings:
     options = Options.of(args)
     settings = settings_before_counts(options)
     settings.form.check_task()
-    if settings.merge or settings.output is OUTPUTS[MARKED]:
-        flag = merged_rows.FLAG if settings.merge else "--output marked"
+    if flag := _of_one_machine(settings):
         line = shlex.join([*options.given_arguments(), *args.inputs])
         raise UsageError(f"{flag}: needs one machine; type: ./run_local.sh {line}")
     names = [*options.against, *args.inputs]
@@ -369,6 +364,13 @@ def checked(args: Namespace, no_xz: str) -> Settings:
     if args.reducers not in (None, "auto"):
         integer("--reducers", args.reducers, 1, 999999)
     return settings
+
+
+def _of_one_machine(settings: Settings) -> str:
+    """Return the option whose answer a cluster cannot write, or ""."""
+    if settings.merge:
+        return merged_rows.FLAG
+    return "--output marked" if settings.output is OUTPUTS[MARKED] else ""
 
 
 def check_unchanged(before: Iterable[tuple[Any, ...]], after: Iterable[tuple[Any, ...]]) -> None:

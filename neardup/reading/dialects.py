@@ -153,12 +153,22 @@ class TextFile(NamedTuple):
     encoding: str = ""
 
     def encoded(self, pieces: Iterable[bytes], with_mark: bool = True) -> Iterator[bytes]:
-        """Convert UTF-8 pieces to the file's encoding; the first piece gets the byte order mark."""
+        """Convert UTF-8 pieces to the file's encoding; the first piece gets the byte order mark.
+
+        StageError for a character that the encoding does not have: it is from another file.
+        """
         mark = self.mark if with_mark else b""
         to_text = codecs.getincrementaldecoder("utf-8")("surrogatepass")
         for piece in filter(None, pieces):
             if self.encoding:
-                piece = to_text.decode(piece).encode(self.encoding, _errors(self.encoding))
+                text = to_text.decode(piece)
+                try:
+                    piece = text.encode(self.encoding, _errors(self.encoding))
+                except UnicodeEncodeError as error:
+                    raise StageError(
+                        f"{self.encoding} cannot hold {text[error.start]!r} of another file; write "
+                        "JSON lines: -o FILE.jsonl"
+                    ) from None
             yield mark + piece
             mark = b""
 

@@ -289,13 +289,9 @@ def _checked(batch: Any) -> Any:
 
 def is_mergeable(kind: Any, delimited: bool) -> bool:
     """Return whether a type has texts (`delimited`), or lists of texts, integers or booleans."""
-    types, kind = import_module("pyarrow.types"), _type_without_views(kind)
-    if not delimited:
-        if not (types.is_list(kind) or types.is_large_list(kind)):
-            return False
-        kind = kind.value_type
-    text = types.is_string(kind) or types.is_large_string(kind)
-    return text or (not delimited and (types.is_integer(kind) or types.is_boolean(kind)))
+    text = "(large_)?string"
+    of_lists = rf"(large_)?list<[^<>]*: ({text}|bool|u?int\d+)( not null)?>"
+    return bool(re.fullmatch(text if delimited else of_lists, str(_type_without_views(kind))))
 
 
 def _without_views(column: Any) -> Any:

@@ -352,12 +352,28 @@ REFUSED = {
         "t",
         "line 1: field 't'",
     ),
-    "text": ("a.jsonl", ROW.format(1, '"a;b"') + ROW.format(2, "[]"), "t", "--merge 't:;'"),
-    "list": ("a.jsonl", ROW.format(1, '["a"]') + ROW.format(2, "[]"), "t:;", "type: --merge t"),
+    "text": (
+        "a.jsonl",
+        ROW.format(1, '"a;b"') + ROW.format(2, "[]"),
+        "t",
+        "--merge 't:;' is for",
+    ),
+    "list": (
+        "a.jsonl",
+        ROW.format(1, '["a"]') + ROW.format(2, "[]"),
+        "t:;",
+        "--merge t is for lists",
+    ),
     "misspelt": ("a.jsonl", ROW.format(1, "[]") * 2, "u", "it has id, t, text"),
+    "infinite": ("a.jsonl", ROW.format(1, "[]") + ROW.format(2, "[1e400]"), "t", "line 2: Out of"),
     "column": ("a.csv", "id,text,t\n1,x,a\n2,x,b\n", "u:;", "it has id, text, t"),
     "twice": ("a.csv", "id,text,t,t\n1,x,a,b\n2,x,b,c\n", "t:;", "has several columns 't'"),
-    "no delimiter": ("a.csv", "id,text,t\n1,x,a\n2,x,b\n", "t", "--merge 't:;'"),
+    "no delimiter": (
+        "a.csv",
+        "id,text,t\n1,x,a\n2,x,b\n",
+        "t",
+        "row 1: field 't' is",
+    ),
     "few": ("a.tsv", "1\tx\ta\n2\tx\n", "3:;", "row 2: too few fields, in a row to merge"),
 }
 
@@ -372,6 +388,18 @@ def test_refusals(why: str, tmp_path: Path) -> None:
         wrong = run([*RUN_LOCAL, *flags, *more, tmp_path / name], tmp_path)
         assert (wrong.code > 0, wrong.out, (tmp_path / "out.jsonl").exists()) == (True, b"", False)
         assert message in wrong.err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("flags", [["--output=kept", "--merge=t:;"], ["--output=marked"]])
+def test_characters_that_an_encoding_lacks(flags: list[str], tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("id,text,t\n1,x y z,\u00e4\n".encode("cp1252"))
+    other = "\ufeffid,text,t\n\u0431,x y z,\u0431\n"
+    (tmp_path / "b.csv").write_text(other, "utf-8")
+    names = [tmp_path / "a.csv", tmp_path / "b.csv"][:: 1 if "kept" in flags[0] else -1]
+    flags = [*flags, "--encoding=cp1252", "-o", f"{tmp_path}/out/"]
+    wrong = run([*RUN_LOCAL, *flags, *names], tmp_path)
+    assert (wrong.code, (tmp_path / "out").exists()) == (1, False)
+    assert "cp1252 cannot hold '\u0431' of another file; write JSON lines: -o" in wrong.err
 
 
 def test_types_that_are_refused(tmp_path: Path) -> None:

@@ -349,19 +349,17 @@ def keep(plan: Plan) -> None:
     counters, answer = Counters("keep", reports=str(plan.folder)), plan.answer
     files, passed = plan.new_files(), plan.progress.of(0)
     form, longest = plan.settings.form, plan.settings.max_line
-    of_file: PlacesOf = Places
-    merges = None
-    if plan.settings.merge:
-        with open(plan.path("by_place"), "rb") as decided:
+    with open(plan.path("by_place"), "rb") as decided:
+        merges = None
+        if plan.settings.merge:
             lines = lines_from(decided, files[0].first)
             merges = Merges(form, plan.settings.merge, files, longest, lines)
             counters.add(LOST, merges.lost)
-        of_file = partial(Places, merges=merges)
-    if plan.settings.output is OUTPUTS[MARKED]:
-        found = [np.fromfile(path, np.uint64) for path in plan.paths("left_out")]
-        left_out = np.sort(np.concatenate(found))
-        of_file = partial(Marks, form, plan.settings.mark_prefix, left_out, merges=merges)
-    with open(plan.path("by_place"), "rb") as decided:
+        of_file: PlacesOf = partial(Places, merges=merges)
+        if plan.settings.output is OUTPUTS[MARKED]:
+            found = [np.fromfile(path, np.uint64) for path in plan.paths("left_out")]
+            left_out = np.sort(np.concatenate(found))
+            of_file = partial(Marks, form, plan.settings.mark_prefix, left_out, merges=merges)
         if answer.rows:
             with answer.opened() as sink:
                 target = answer.name, answer.rows

@@ -100,7 +100,9 @@ TEXTS = {
 }
 NUL_HELP = (
     "with --output kept or removed: the answer is unescaped paths of files, each followed by a NUL "
-    "byte, for xargs -0; for kept members of archives, the archive; removed ones are left out"
+    "byte, for xargs -0.  A removed document with attachments, pictures or links that the kept one "
+    "lacks is printed with kept, not with removed.  Of archives, kept prints those with members to "
+    "keep, and removed prints none"
 )
 GUESSES: dict[str, Guess | None] = {STRICT: None, DETECT: detected}
 NONE: mails.Hashes = frozenset()
