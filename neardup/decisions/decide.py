@@ -50,7 +50,8 @@ class DenseClusters:
         open_ = [head for head in members if rule.may_be_kept(head)]
         # A record kept now may be a better reason for copies of members that were removed before.
         self._compare((head, line) for head in open_ for line in _lines(head, self._removed))
-        self._compare(_among(members, {head.number for head in open_}))
+        if open_:
+            self._compare(_among(members, {head.number for head in open_}))
 
     def decided(self, heads: list[Head], rule: Rule) -> None:
         """Store the members of a batch that later members must be compared with."""

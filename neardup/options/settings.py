@@ -76,51 +76,28 @@ class Settings(NamedTuple):
     @classmethod
     def of(cls, options: Options, counts: TokenCounts | None = None) -> Settings:
         """Parse options; UsageError if one is invalid.  `counts`, if given, replaces --counts."""
-        named = "--counts", "--input-files", "--not-pairs"
-        names = {flag: [options.value(flag)] for flag in named}
-        for flag, given in {**names, "--against": options.against}.items():
-            if "" in given:
+        for flag in ("--counts", "--input-files", "--not-pairs", "--against"):
+            if options.value(flag) == "" or (flag == "--against" and "" in options.against):
                 check_file_name(flag, "")
-        max_bad = Fraction(0) if options.strict else MAX_BAD
-        if options.max_bad is not None:
-            max_bad = read("--max-bad", table.fraction, options.max_bad)
-            if options.strict and max_bad:
-                raise UsageError(
-                    f"--strict means --max-bad 0, but --max-bad is {options.max_bad}; leave out "
-                    "one of them"
-                )
+        max_bad = _max_bad(options)
         if counts is None and options.counts is not None:
             counts = read_counts(options.counts, bool(options.own_counts))
         form = form_of(options)
         name = _scheme_name(options)
         request, scheme = _request(options, name, counts)
         measure: Measure = scheme.measure(request.measure, request.threshold)
-        kind = options.output
-        if kind not in OUTPUTS:
-            raise UsageError(f"--output: {not_one_of(kind, OUTPUTS)}")
-        output = OUTPUTS[kind]
+        output = OUTPUTS[read("--output", one_of(*OUTPUTS), options.output)]
         if output.decides and isinstance(measure, SetMeasure):
             measure = measure.undirected()  # the order of a decision gives the direction
-        tag, mark, rule = _decision(options, kind, measure.nested, form)
-        not_pairs = None
-        if options.not_pairs is not None:
-            if form.values:
-                raise UsageError(
-                    f"--not-pairs cannot be used with {form.values.flag}; leave one of them out"
-                )
-            not_pairs = NotPairs.read(options.not_pairs, form.making(), tag)
-            if output.decides and measure.nested and options.against:
-                raise UsageError(
-                    f"--not-pairs cannot be used with --measure {request.measure}, --against and "
-                    f"--output {kind}; use --output pairs"
-                )
+        tag, mark, rule = _decision(options, measure.nested, form)
+        not_pairs = _not_pairs(options, output, measure.nested, form, tag)
         if options.verify != table.EXACT:
             scheme, measure, output = _estimated(options, scheme, name, request)
         if measure.directed and not output.directed:
             instead = "measure overlap" if request.measure == "containment" else "output clusters"
             raise UsageError(
-                f"--measure {request.measure} has a direction, and --output {kind} has none; use "
-                f"--{instead}, the larger of both directions"
+                f"--measure {request.measure} has a direction, and --output {options.output} has "
+                f"none; use --{instead}, the larger of both directions"
             )
         weights = scheme.weights
         if form.sets_apart and weights and weights.idf:
@@ -325,13 +302,44 @@ def _scheme_values(options: Options, scheme: type[Scheme]) -> dict[str, Any]:
     }
 
 
+def _max_bad(options: Options) -> Fraction:
+    """Return the maximum share of bad lines; UsageError if --strict and --max-bad disagree."""
+    if options.max_bad is None:
+        return Fraction(0) if options.strict else MAX_BAD
+    max_bad = read("--max-bad", table.fraction, options.max_bad)
+    if options.strict and max_bad:
+        raise UsageError(
+            f"--strict means --max-bad 0, but --max-bad is {options.max_bad}; leave out one of them"
+        )
+    return max_bad
+
+
+def _not_pairs(
+    options: Options, output: Output, nested: bool, form: InputFormat, tag: Tag | None
+) -> NotPairs | None:
+    """Return the pairs of --not-pairs; UsageError if another option does not fit it."""
+    if options.not_pairs is None:
+        return None
+    if form.values:
+        raise UsageError(
+            f"--not-pairs cannot be used with {form.values.flag}; leave one of them out"
+        )
+    if output.decides and nested and options.against:
+        raise UsageError(
+            f"--not-pairs cannot be used with --measure {options.measure}, --against and "
+            f"--output {options.output}; use --output pairs"
+        )
+    return NotPairs.read(options.not_pairs, form.making(), tag)
+
+
 def _decision(
-    options: Options, kind: str, nested: bool, form: InputFormat
+    options: Options, nested: bool, form: InputFormat
 ) -> tuple[Tag | None, int, type[Rule]]:
     """Return the format of tagged ids, the number to XOR into keys, and the kind of --rule.
 
     nested: a larger set comes before a smaller one, and --keep decides between sets of one size.
     """
+    kind = options.output
     output = OUTPUTS[kind]
     users = " or ".join(name for name, other in OUTPUTS.items() if other.decides == RECORDS)
     for flag, given in (("--rule", options.rule), ("--keep", options.keep)):

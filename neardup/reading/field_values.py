@@ -112,7 +112,7 @@ def with_values(parse: Parser, values: Values, fields: Fields | None, shifts: bo
         if shifts:
             found = replace(found, sets=apart(found.sets, hashes))
         else:
-            ranks = found.ranks.reshape(len(some), -1)
+            ranks = found.ranks if len(found.ranks) else np.empty((len(some), 0), np.uint64)
             found = replace(found, ranks=np.column_stack((ranks, hashes)))
         return replace(
             found,

@@ -52,7 +52,7 @@ class Sketches(NamedTuple):
     maps: np.ndarray  # bitmaps, uint64 (n, 1)
     sums: np.ndarray  # uint64 (n,): equal sets have equal sums, and others hardly ever
     keys: Ragged  # without values, if an exact join takes their place
-    kinds: np.ndarray  # uint64 (n,), or (0,): equal sets of several kinds differ (--across)
+    kinds: np.ndarray  # uint64 (n,), or (0,): equal sets of several kinds are not copies
 
     @classmethod
     def of(cls, batch: Batch, settings: Settings) -> Sketches:
@@ -63,6 +63,8 @@ class Sketches(NamedTuple):
         kinds = np.empty(0, np.uint64)
         if settings.form.pairs_by_value:
             kinds = batch.ranks[:, -1] + (batch.places < NEW).astype(np.uint64)
+        elif settings.not_pairs and settings.not_pairs.by_ids:
+            kinds = settings.not_pairs.kinds(batch.ids)
         return cls(sizes, *bitmaps_and_sums(sets), keys, kinds)
 
     @classmethod

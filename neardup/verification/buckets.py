@@ -10,7 +10,7 @@ Copies in a large bucket are found while it is read.  In byte order, its lines a
 and then of id: equal sets have one size, and the first line of a set has the smallest of its ids.
 Sets of one size are held, up to `KNOWN_BYTES`.  Further sets are kept with their copies and sorted
 by set; then copies follow the first line of their set, and only one set at a time is held.  Where
-records have kinds (--across), equal sets of different kinds are not copies.
+records have kinds (--across, --not-pairs), equal sets of different kinds are not copies.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -182,14 +182,13 @@ def sort_lines(
 def without_copies(
     spilled: SpilledBucket,
     result: IO[bytes],
-    is_apart: Callable[[bytes], bool],
     kind_of: Callable[[bytes], bytes],
     by_set: bool = False,
 ) -> Iterator[Copies]:
     """Yield the copies found in a spilled bucket, and write its other lines to `result`.
 
     A copy is a later line with the same set.  Copies are yielded in order, a piece at a time.
-    is_apart: of an id, whether its record is neither a copy nor has copies; kind_of: of an id.
+    kind_of: returns the kind of an id.
     by_set: the lines are in order of `BY_SET`, and all copies are found.  Other lines are written
     with their kind behind the key, for such an order.
     """
@@ -208,9 +207,6 @@ def without_copies(
                 room, before = KNOWN_BYTES, together
             plain = key[:KEY_WIDTH] + line[len(key) :]
             left = plain if by_set else key + kind + line[len(key) :]
-            if is_apart(id_):
-                result.write(left)
-                continue
             first = known.get(of_kind)
             if first is not None:
                 copies.setdefault(first, []).append(id_)

@@ -84,6 +84,10 @@ class LinkJoin(PairJoin):
                 still = roots[a] != roots[b]
                 yield a[still], b[still]
 
+    def _is_one_tree(self, *ends: int) -> bool:
+        roots = self.forest.roots(np.concatenate((np.arange(*ends[:2]), np.arange(*ends[2:]))))
+        return bool((roots == roots[0]).all())
+
     def _spilled(self, spilled: SpilledBucket) -> Iterator[bytes]:
         # Equal sets first, since two equal sets may be in any two pieces of a bucket.
         with (
@@ -91,11 +95,11 @@ class LinkJoin(PairJoin):
             tempfile.TemporaryFile() as by_set,
             tempfile.TemporaryFile() as distinct,
         ):
-            how = self.pairs.is_apart, self.pairs.kind_of
-            yield from self._copies(without_copies(spilled, most_gone, *how))
+            kind_of = self.pairs.kind_of
+            yield from self._copies(without_copies(spilled, most_gone, kind_of))
             sort_lines(most_gone, by_set, self.counters, BY_SET)
             rest = SpilledBucket(by_set, spilled.piece_bytes)
-            yield from self._copies(without_copies(rest, distinct, *how, by_set=True))
+            yield from self._copies(without_copies(rest, distinct, kind_of, by_set=True))
             yield from self._distinct(SpilledBucket(distinct, spilled.piece_bytes))
 
     def _copies(self, found: Iterable[Copies]) -> Iterator[bytes]:

@@ -19,8 +19,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from itertools import compress
-from operator import not_
 from pathlib import Path
 from typing import NamedTuple
 
@@ -153,12 +151,10 @@ class NotPairs:
     def is_apart(self, id_: bytes) -> bool:
         return bool(self.by_ids) and self._bare([id_])[0] in self._ids
 
-    def parted(self, ids: list[bytes]) -> tuple[list[bytes], list[bytes]]:
-        """Divide ids into those that are not apart, and those that are."""
-        if not self.by_ids:
-            return ids, []
-        marks = [bare in self._ids for bare in self._bare(ids)]
-        return [*compress(ids, map(not_, marks))], [*compress(ids, marks)]
+    def kinds(self, ids: list[bytes]) -> np.ndarray:
+        """Return a number (uint64) for each id without a tag: for one that is apart, its own."""
+        hashes = (blake2b(id_ * (id_ in self._ids), digest_size=8).digest() for id_ in ids)
+        return np.frombuffer(b"".join(hashes), np.uint64)
 
     def touched(self, ids: list[list[bytes]], sets: Ragged) -> np.ndarray:
         """Mark the sets that may be in a pair to keep out, or that have a record apart (bool)."""

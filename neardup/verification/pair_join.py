@@ -142,10 +142,9 @@ class PairJoin:
                 self.counters.repeated_id(self.lines.id_of(id_))
             similarity = self.lines.equal_sets(batch, i)
             for a, b in self.pairs.left_in(self.pairs.copies(batch.ids[i]), batch, i, i):
-                alike = self.lines.apart if self.pairs.is_apart(a, b) else similarity
                 for pair in [(a, b), (b, a)] if self.measure.directed else [(a, b)]:
                     self.counters.add(self.pairs.found, 1)
-                    yield self.lines.format(*pair, alike)
+                    yield self.lines.format(*pair, similarity)
 
     def _spilled(self, spilled: SpilledBucket) -> Iterator[bytes]:
         """Join each piece of a bucket with itself and with later pieces whose sizes allow pairs."""
@@ -160,6 +159,8 @@ class PairJoin:
             yield from self._whole(piece)
             for j in range(i + 1, len(starts)):
                 self.counters.alive()
+                if self._is_one_tree(nodes[i], nodes[i + 1], nodes[j], nodes[j + 1]):
+                    continue
                 later = self._piece(spilled, starts[j], nodes[j])
                 if later.sets.sizes[0] > self.measure.largest_partner(piece.sets.sizes[-1:])[0]:
                     break
@@ -167,6 +168,10 @@ class PairJoin:
                 _, stop = both.windows(self.measure)
                 stop[len(piece) :] = 0  # the later piece is joined with itself in its own turn
                 yield from self._written(both, np.full(len(both), len(piece)), stop)
+
+    def _is_one_tree(self, *ends: int) -> bool:
+        """Return whether two pieces, given the ends of their numbers, have no open pairs."""
+        return False
 
     def _piece(self, spilled: SpilledBucket, start: int, first_node: int = 0) -> BucketBatch:
         return self.pairs.rows(BucketBatch.of_lines(spilled.piece(start), first_node))

@@ -57,16 +57,17 @@ class EveryPair:
     def kind_of(self, id_: bytes) -> bytes:
         """Return what records must have in common to be joined as one set, besides their set."""
         if self.equal_values is None:
-            return b""
+            return id_ if self.not_pairs and self.not_pairs.is_apart(id_) else b""
         value = hash_digits(id_)
         return value if self.equal_values else id_[:1] + value
 
     def rows(self, batch: BucketBatch) -> BucketBatch:
         """Return the batch with a row for each set and kind of record."""
-        if self.equal_values is None or not len(batch):
+        by_ids = self.first_only and self.not_pairs and self.not_pairs.by_ids
+        if (self.equal_values is None and not by_ids) or not len(batch):
             return batch
         kinds = [_by_kind(ids, self.kind_of) if len(ids) > 1 else [ids] for ids in batch.ids]
-        if self.first_only and not self.equal_values:
+        if self.first_only and self.equal_values is False:
             # Old records are always kept.  Of three values, any two records have one as a reason.
             kinds = [
                 [part for k, part in enumerate(parts) if k < 3 or not is_old(part[0])]
@@ -78,8 +79,7 @@ class EveryPair:
         """Return the pairs of sets that have at least one pair of records to compare."""
         old, new = batch.old_records > 0, batch.old_records < batch.records
         if self.first_only and (self.nested or not self.between):
-            new = ~old  # an old copy is the reason for new ones, unless it is kept out
-            new |= self.touched(batch) & (batch.old_records < batch.records)
+            new = ~old  # an old copy is the reason for new ones
         may_keep = old[left]
         if self.nested:  # the left set, which is not the larger one
             may_keep &= batch.sets.sizes[left] == batch.sets.sizes[right]
@@ -112,10 +112,6 @@ class EveryPair:
                 self.counters.add(KEPT_OUT, 1)
             else:
                 yield pair
-
-    def is_apart(self, *ids: bytes) -> bool:
-        """Return whether one of the records may lack a partner that its copies have."""
-        return self.not_pairs is not None and any(map(self.not_pairs.is_apart, ids))
 
     def candidates(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> int:
         """Return the number of pairs of records to compare in the given pairs of sets."""
@@ -153,7 +149,6 @@ class FirstPair(EveryPair):
     """The part of a join that pairs first records of sets, and each first record with its copies.
 
     Old records are always kept: the new copies of an old set are paired with its first old record.
-    A record that is apart (`NotPairs`) is paired with each similar record by itself.
     """
 
     compared, found = COMPARISONS, USED
@@ -165,21 +160,10 @@ class FirstPair(EveryPair):
     def copies(self, ids: list[bytes]) -> Ids:
         if self.equal_values is False:  # twins, see `TwinEdges`; old records are always kept
             return [(ids[0], id_) for id_ in ids[1:] if not is_old(id_)]
-        ids, apart = self._parted(ids)
         pairs = [(ids[0], id_) for id_ in ids[1:]]
-        pairs += [*product(ids, apart), *combinations(apart, 2)]
         return [pair for pair in pairs if self._are_pair(*pair)] if self.across else pairs
 
     def matches(self, ids: list[bytes], others: list[bytes]) -> Ids:
-        ids, apart = self._parted(ids)
-        others, away = self._parted(others)
-        by_themselves = super().matches(apart, [*others, *away]), super().matches(ids, away)
-        return chain(self._of_first(ids, others) if ids and others else (), *by_themselves)
-
-    def _parted(self, ids: list[bytes]) -> tuple[list[bytes], list[bytes]]:
-        return self.not_pairs.parted(ids) if self.not_pairs else (ids, [])
-
-    def _of_first(self, ids: list[bytes], others: list[bytes]) -> Ids:
         if not self.between:
             return super().matches(ids[:1], others[:1])
         both = (ids, others), (others, ids)  # each new record has its own pair
@@ -199,8 +183,6 @@ class PairLines:
 
     measure: Measure
     equal = b"1.000000"  # the similarity of two records with the same set
-
-    apart = equal  # … where one of them is apart: its copies do not share its fate
 
     def begin(self) -> None:
         """Prepare for another batch of buckets, or another large bucket."""
@@ -274,7 +256,7 @@ class ValuedCollectionLines(CollectionLines):
 class EdgeLines(PairLines):
     """Edge lines for a decision; every record of a pair is the first field of some line."""
 
-    equal, apart = answer_lines.SAME_SET, b"1." + b"0" * 18
+    equal = answer_lines.SAME_SET
 
     def begin(self) -> None:
         self._present: set[bytes] = set()  # records that have begun a line

@@ -233,6 +233,10 @@ def test_records_without_a_value_are_counted_and_kept(tmp_path: Path) -> None:
     without = [row for row in ROWS if row.site in (None, "")]
     assert f"{len(without)} records without a value of --within or --across" in result.err
     assert {as_json(row) for row in without} <= set(result.out.splitlines(keepends=True))
+    for way in ("--within", "--across"):
+        result = succeed([*RUN_LOCAL, *FLAGS, f"{way}=id:(none)", *given], tmp_path)
+        assert result.out == b""
+        assert f"{len(ROWS)} records without a value" in result.err
 
 
 def test_field_of_the_text_or_id(tmp_path: Path) -> None:

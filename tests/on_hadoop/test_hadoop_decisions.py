@@ -115,13 +115,20 @@ def test_kept_by_a_field(tmp_path: Path) -> None:
         ["--output=clusters"],
         ["--output=kept"],
         ["--output=removed", "--scheme=prefix", "--measure=containment", "--keep=smallest"],
+        ["--output=removed", "--across=id:[.]([0-9])"],
+        ["--across=id:[.]([0-9])"],
+        ["--output=clusters", "--within=id:([0-9])[.]"],
+        ["--output=removed", "--not-pairs={}"],
     ],
-    ids=["removed", "clusters", "kept", "contained"],
+    ids=["removed", "clusters", "kept", "contained", "across", "pairs", "within", "apart"],
 )
 def test_the_same_as_on_one_machine(
     flags: list[str], files: dict[str, Path], hdfs: str, tmp_path: Path
 ) -> None:
     """Jobs inside the client's JVM give the same lines and counts as one machine."""
+    apart = tmp_path / "apart.tsv"
+    apart.write_text("".join(f"R{i}.0\tR{i}.1\n" for i in range(150)))
+    flags = [flag.replace("{}", str(apart)) for flag in flags]
     here = on_this_machine(flags, [files[name] for name in NAMES], tmp_path)
     there = hadoop_cluster.submit(tmp_path, [hdfs], *flags, "--reducers=3", *WITHOUT_YARN)
     assert there.pairs == in_order(here.out)

@@ -209,6 +209,8 @@ def test_zstd_is_read_or_refused_in_a_line(spark: Any, tmp_path: Path) -> None:
         ["--output=kept"],
         ["--output=kept", "--against={old}"],
         ["--output=pairs", "--against={old}", "--between"],
+        ["--output=removed", "--across=id:([0-9])$"],
+        ["--output=pairs", "--within=id:([0-9])$"],
     ],
 )
 def test_decisions_and_two_collections(

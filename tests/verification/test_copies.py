@@ -56,7 +56,7 @@ def test_what_is_left_and_what_is_found_are_all(
     sets, known_bytes, piece_bytes, in_order_of_sets, kinds
 ):
     kind_of = KINDS[kinds]
-    given, how = bucket(sets), (lambda _: False, kind_of, in_order_of_sets)
+    given, how = bucket(sets), (kind_of, in_order_of_sets)
     lines = [with_kind(line, kind_of) for line in given]
     if in_order_of_sets:
         given = sorted(lines, key=fields)

@@ -201,46 +201,9 @@ def find(
         with lines.open("rb") as source:
             answer.write(source)
         return
-    paths = args.output == "kept" or args.null
+    paths, kept = args.output == "kept" or args.null, args.output == "kept"
     loud = {QUIET: ["-q"], VERBOSE: ["-v"]}.get(args.verbosity, ["-q"] if paths else [])
-    kept, members, partly, archives = args.output == "kept", 0, 0, set[bytes]()
-
-    def lacks(line: bytes) -> bool:
-        """Count a line, of a removed id and the kept one, if the kept document has less."""
-        nonlocal partly
-        gone, by = line.decode().split()[:2]
-        less = not unread.get(gone, NONE) <= unread.get(by, NONE)
-        partly += less
-        return less
-
-    def in_archive(path: bytes) -> bytes:
-        """Return the line for a document in an archive: the archive, at its first kept member."""
-        archive = archive_of(path)
-        if not kept or archive in archives:
-            return b""
-        archives.add(archive)
-        return path_id(archive).encode() + b"\n"
-
-    def of_line(line: bytes) -> bytes:
-        nonlocal members
-        line = f"{_id_of(line)}\n".encode() if kept else line
-        if not args.null:
-            return line
-        path = path_of(line.split()[0].decode())
-        if walk.knows(path):
-            return b"" if not kept and lacks(line) else line
-        members += 1
-        return in_archive(path)
-
-    def kept_too(removed: Path) -> Iterator[bytes]:
-        """Yield the removed documents of which the kept one has less, for -0."""
-        with removed.open("rb") as source:
-            for line in filter(lacks, source):
-                path = path_of(line.split()[0].decode())
-                if args.null:
-                    yield line if walk.knows(path) else in_archive(path)
-
-    words = [*_words(args, options), *loud]
+    words, found = [*_words(args, options), *loud], AnswerLines(walk, kept, args.null, unread)
     more: Iterable[bytes] = ()
     with ExitStack() as stack:
         sink, removed = None, lines.with_name("removed")
@@ -249,22 +212,67 @@ def find(
                 opened = file_answer("--removed", args.removed, [], REMOVED)
                 sink = stack.enter_context(opened)
             words = [word for word in words if not word.startswith("--removed=")]
-            words, more = [*words, f"--removed={removed}"], kept_too(removed)
-        how = lines, answer, args.files, of_line
+            words, more = [*words, f"--removed={removed}"], found.kept_too(removed)
+        how = lines, answer, args.files, found.of_line
         count = run.answer_for(NAME, PROGRAM, words, *how, more=more)
         if sink:
             with removed.open("rb") as source:
                 sink.write(source)
     if paths and args.verbosity > QUIET:
-        said = f"{many(count, 'documents')} {args.output}"
-        if members:
-            said += f"; {members:,} of them in archives: -0 prints "
-            said += f"{many(len(archives), 'archives')} instead" if kept else "only files"
-        if partly:
-            said += f"; {partly:,} {'removed' if kept else 'of them'} with attachments, pictures "
-            said += "or links that the kept one lacks: "
-            said += "-0 prints them, too" if kept else "-0 leaves them out"
-        print(said, file=sys.stderr)
+        print(f"{many(count, 'documents')} {args.output}{found.notes()}", file=sys.stderr)
+
+
+class AnswerLines:
+    """Turns lines of a run into those of the answer, and counts what -0 prints otherwise."""
+
+    def __init__(self, walk: Walk, kept: bool, null: bool, unread: Mapping[str, mails.Hashes]):
+        self.walk, self.kept, self.null, self.unread = walk, kept, null, unread
+        self.members = self.partly = 0
+        self.archives: set[bytes] = set()
+
+    def of_line(self, line: bytes) -> bytes:
+        line = f"{_id_of(line)}\n".encode() if self.kept else line
+        if not self.null:
+            return line
+        path = path_of(line.split()[0].decode())
+        if self.walk.knows(path):
+            return b"" if not self.kept and self._lacks(line) else line
+        self.members += 1
+        return self._in_archive(path)
+
+    def kept_too(self, removed: Path) -> Iterator[bytes]:
+        """Yield the removed documents of which the kept one has less, for -0."""
+        with removed.open("rb") as source:
+            for line in filter(self._lacks, source):
+                path = path_of(line.split()[0].decode())
+                if self.null:
+                    yield line if self.walk.knows(path) else self._in_archive(path)
+
+    def _lacks(self, line: bytes) -> bool:
+        """Count a line, of a removed id and the kept one, if the kept document has less."""
+        gone, by = line.decode().split()[:2]
+        less = not self.unread.get(gone, NONE) <= self.unread.get(by, NONE)
+        self.partly += less
+        return less
+
+    def _in_archive(self, path: bytes) -> bytes:
+        """Return the line for a document in an archive: the archive, at its first kept member."""
+        archive = archive_of(path)
+        if not self.kept or archive in self.archives:
+            return b""
+        self.archives.add(archive)
+        return path_id(archive).encode() + b"\n"
+
+    def notes(self) -> str:
+        said = ""
+        if self.members:
+            said += f"; {self.members:,} of them in archives: -0 prints "
+            said += f"{many(len(self.archives), 'archives')} instead" if self.kept else "only files"
+        if self.partly:
+            said += f"; {self.partly:,} {'removed' if self.kept else 'of them'} with attachments, "
+            said += "pictures or links that the kept one lacks: "
+            said += "-0 prints them, too" if self.kept else "-0 leaves them out"
+        return said
 
 
 def _words(args: argparse.Namespace, options: table.Options) -> list[str]:

@@ -9,7 +9,7 @@ Letters: H strata, with N pairs each of which n are judged and k the same; α = 
 """
 
 from collections.abc import Container, Mapping, Sequence
-from math import ceil, floor, inf
+from math import ceil, floor
 from typing import NamedTuple
 
 import numpy as np
@@ -120,7 +120,7 @@ def _share(share: float, low: float, high: float) -> str:
 
 
 def _threshold(lows: Sequence[int], rows: Sequence[tuple[int, int, int]]) -> str:
-    """Return a line with the lowest threshold that has the precision, or what it takes.
+    """Return a line with the lowest threshold that has the precision.
 
     rows: (k, n, N) of each stratum.
     """
@@ -128,35 +128,9 @@ def _threshold(lows: Sequence[int], rows: Sequence[tuple[int, int, int]]) -> str
     for i, low in enumerate(lows):
         if _low_end(rows[i:], len(rows)) >= GOAL:
             return f"threshold {low / 10**6:g} has {goal}"
-    needed = [(_more(rows[i:], len(rows)), low) for i, low in enumerate(lows)]
-    more, low = min(needed)
-    if more == inf:
-        return f"no threshold has {goal}, whatever the other pairs are"
-    return (
-        f"no threshold has {goal} yet; {low / 10**6:g} has it after {more:,} more judgements, if "
-        "they all are `same`"
-    )
+    return f"no threshold has {goal} yet"
 
 
 def _low_end(rows: Sequence[tuple[int, int, int]], strata: int) -> float:
     # One-sided, so that all of α is below; a stratum without judgements may have no true pair.
     return mean([ends(*row, 2 * ALPHA / strata)[0] for row in rows], [size for *_, size in rows])
-
-
-def _more(rows: Sequence[tuple[int, int, int]], strata: int) -> float:
-    """Return how many further judgements, all `same` and as many in each row, reach the goal.
-
-    inf if not even judgements of all pairs do.
-    """
-
-    def after(more: int) -> list[tuple[int, int, int]]:
-        adds = [min(more, size - n) for _, n, size in rows]
-        return [(k + add, n + add, size) for (k, n, size), add in zip(rows, adds)]
-
-    low, high = 0, max(size for *_, size in rows)
-    if _low_end(after(high), strata) < GOAL:
-        return inf
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _low_end(after(middle), strata) >= GOAL else (middle, high)
-    return sum(n for _, n, _ in after(high)) - sum(n for _, n, _ in rows)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from neardup.runtime.program import StageError
-from neardup.tools.judge.precision import ALPHA, GOAL, Strata, _low_end, _more, ends, report
+from neardup.tools.judge.precision import ALPHA, Strata, _low_end, ends, report
 from neardup.verification.not_pairs import DIFFERENT, SAME, UNDONE, Verdict, read_verdicts
 from tests.support.engines import NEARDUP, ROOT, Result, refuse, succeed
 from tests.support.programs import environment
@@ -285,15 +285,12 @@ def test_the_table_weighs_rows_by_their_pairs() -> None:
     assert "no threshold" in table[-1]
 
 
-def test_so_many_more_judgements_reach_the_goal_and_no_fewer() -> None:
-    rows = [(30, 30, 5000), (28, 29, 800)]
-    more = _more(rows, 2)
-    each = [min(more // 2, size - n) for _, n, size in rows]
-    after = [(k + add, n + add, size) for (k, n, size), add in zip(rows, each)]
-    assert _low_end(after, 2) >= GOAL > _low_end(rows, 2)
+@pytest.mark.parametrize(("judged", "said"), [(30, "no threshold has"), (800, "threshold 0.9 has")])
+def test_the_lowest_threshold_with_the_precision_is_named(judged: int, said: str) -> None:
+    strata = Strata.of({90: 5000, 100: 800})
+    verdicts_ = [(low, SAME) for low in strata.lows for _ in range(judged)]
+    assert said in report(strata, verdicts_)[-1]
     assert ends(5, 5, 5, ALPHA) == (1, 1)
-    fewer = [(k - 1, n - 1, size) for k, n, size in after]
-    assert _low_end(fewer, 2) < GOAL
 
 
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
