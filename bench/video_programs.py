@@ -45,7 +45,6 @@ THEIRS = ["-m", "bench.peers.video_hashes"]
 OURS = ["-m", "neardup", "videos", "--no-cache", "--jobs=1", "--measure=copy"]
 PROGRAMS = {
     "`neardup videos`": OURS,
-    "… `--fast`": [*OURS, "--fast"],
     "vpdq": [*THEIRS, "vpdq"],
     "videohash2": [*THEIRS, "videohash2"],
     "ffmpeg's `signature`": [*THEIRS, "signature"],
@@ -108,11 +107,11 @@ def row(name: str, folder: Path, copies: dict[str, int], python: str) -> list[st
 
 
 def draw(rows: list[list[str]], to: Path) -> None:
-    """Draw each program's share of edits found, by kind; leave out `--fast` and failed programs.
+    """Draw each program's share of edits found, by kind; leave out failed programs.
 
     Dots with equal shares are drawn one below the other.
     """
-    shown = [cells for cells in rows if "fast" not in cells[0] and cells[-1]]
+    shown = [cells for cells in rows if cells[-1]]
     figure = new_figure(8, 6) if shown else None
     if not figure:
         return

@@ -187,7 +187,10 @@ ELSEWHERE: Mapping[str, Mapping[str, str]] = {
         "--within": "run it for each folder: python3 -m neardup videos FOLDER",
         "--across": "all pairs are listed; leave those of one folder out of -o pairs.jsonl",
         "--format": "the name of -o is the format: -o pairs.jsonl, pairs.csv or pairs.parquet",
+        "--fast": "it missed copies that were encoded again; type: python3 -m neardup videos "
+        "FOLDER",
     },
+    "frames_mapper.py": {"--fast": "it missed copies that were encoded again; leave it out"},
     "tune": dict.fromkeys(("--fingerprint", "--bits", "--distance"), FOR_SETS),
     "folders": {
         "--against": "name both, the old folder first: python3 -m neardup folders OLD NEW",

@@ -101,8 +101,6 @@ OWN = flags(
     f"""
     folders FOLDER…     a folder (read with its subfolders), a video, or a file written by --output
                         prints
-    --fast              read key frames only: often 20 times as fast; misses many copies and clips
-                        -h: read key frames only
     --exact             find every pair of frames whose hashes differ in at most 40 bits; many times
                         slower
                         -h: find every pair of similar frames; many times slower
@@ -139,7 +137,7 @@ OWN = flags(
 def main() -> None:
     args = _command_line()
     rules = Rules(NAME, "video", args.strict, args.verbosity)
-    reading, jobs = Reading(args.ticks, args.fast), args.jobs or cores()
+    reading, jobs = Reading(args.ticks), args.jobs or cores()
     if args.output in DECISIONS:
         args.threshold = args.threshold or TO_REMOVE
     options = join_options(args)._replace(exact=args.exact)

@@ -8,11 +8,6 @@ it is still shown, with the time of the tick.
 MPEG-4 and MPEG-2; the decoder skips such a frame unless it is at a tick.  Whether a frame is at a
 tick is known before it is decoded, from the time stamps of the packets around it.
 
-**Fast**: key frames only.  They are often 2 to 10 seconds apart, and another encoder puts them at
-other times; a video may have one at its start only.  So only copies with the same key frames are
-found, such as files that were cut or repacked but not encoded again, or files in which each shot
-begins with a key frame.  Other copies are missed, and so are short clips.
-
 **Damage**: packets that cannot be decoded are left out, and so are pictures that the decoder had to
 make up; `Decoder.damaged` counts both.  After 200 of them in a row, decoding ends.
 
@@ -56,11 +51,11 @@ Shown = TypeVar("Shown")
 
 
 class Decoder:
-    """Decoder of a video stream at `ticks` frames a second, or of its key frames only (`fast`)."""
+    """Decoder of a video stream at `ticks` frames a second."""
 
-    def __init__(self, container: InputContainer, stream: Any, ticks: int, fast: bool = False):
+    def __init__(self, container: InputContainer, stream: Any, ticks: int):
         self._container, self._stream = container, stream
-        self._fast, self._tick = fast, 1 / ticks
+        self._tick = 1 / ticks
         self._context = stream.codec_context
         self._context.thread_count = 1
         self._context.options = {**self._context.options, "max_pixels": str(MAX_PIXELS)}
@@ -73,12 +68,11 @@ class Decoder:
 
     def at_ticks(self) -> Iterator[tuple[float, VideoFrame]]:
         """Yield (time in seconds, frame) for the frames at ticks, in ascending order."""
-        return at_ticks(self.frames(), self._tick, None if self._fast else self.clock)
+        return at_ticks(self.frames(), self._tick, self.clock)
 
     def frames(self) -> Iterator[tuple[float, VideoFrame]]:
         """Yield (time in seconds, frame) for each decoded frame that is not damaged."""
-        packets = self._packets()
-        for packet in self._keys(packets) if self._fast else self._chosen(packets):
+        for packet in self._chosen(self._packets()):
             yield from self._decoded(packet)
             if self._in_row > HOPELESS:
                 return
@@ -130,14 +124,6 @@ class Decoder:
         self.damaged += 1
         self._in_row += 1
         self.clock.distrust()
-
-    def _keys(self, packets: Iterable[Packet]) -> Iterator[Packet]:
-        self._context.skip_frame = "NONKEY"
-        for packet in packets:
-            if packet.is_keyframe:
-                yield packet
-            elif packet.pts is not None:
-                self.clock.pass_by(packet.pts * self._unit)
 
     def _chosen(self, packets: Iterable[Packet]) -> Iterator[Packet]:
         """Yield the packets; before each, turn the skipping of frames on or off, if supported."""
@@ -207,11 +193,9 @@ def _around(stamps: list[int], stamp: int | None, unit: float) -> tuple[float | 
 
 
 def at_ticks(
-    frames: Iterable[tuple[float, Shown]], tick: float, clock: VideoClock | None
+    frames: Iterable[tuple[float, Shown]], tick: float, clock: VideoClock
 ) -> Iterator[tuple[float, Shown]]:
     """Yield times and frames at ticks; `clock` provides the time at which the last frame ends.
-
-    Without a clock, no frame is held: each is yielded at most once, at or after a tick.
 
     >>> clock = VideoClock(step=0.3)
     >>> frames = [(clock.time(stamp), stamp) for stamp in (0, 0.1, 0.3, 1.4)]
@@ -227,8 +211,8 @@ def at_ticks(
         if time >= due * tick - NEAR:
             yield time, frame
             due = _tick_before(time, tick) + 1
-        last = (frame,) if clock else None
-    while clock and last and due * tick < clock.end() - NEAR:
+        last = (frame,)
+    while last and due * tick < clock.end() - NEAR:
         yield due * tick, last[0]
         due += 1
 
@@ -283,7 +267,6 @@ class VideoClock:
         self._ahead = AHEAD if parts else MAX_JUMP
         self._last: float | None = None
         self._duration = self._step  # of the last frame
-        self._passed = 0.0  # the end of the last frame that is not decoded
         self.zero: float | None = None  # the time stamp that is time 0
 
     def time(self, stamp: float | None, duration: float = 0.0) -> float:
@@ -310,13 +293,6 @@ class VideoClock:
         """Treat later jumps of over 10 s as wrong time stamps, not as long still pictures."""
         self._ahead = AHEAD
 
-    def pass_by(self, stamp: float) -> None:
-        """Extend the video to the end of a frame that is not decoded; `stamp`: its time stamp."""
-        if self.zero is not None and self._last is not None:
-            time = stamp - self.zero
-            if self._last <= time <= max(self._last, self._passed) + self._ahead:
-                self._passed = max(self._passed, time + self._step)
-
     def end(self) -> float:
         """Return the time at which the last frame ends, in seconds."""
-        return 0.0 if self._last is None else max(self._last + self._duration, self._passed)
+        return 0.0 if self._last is None else self._last + self._duration

@@ -11,7 +11,7 @@ picture most of the time.
 
 Cost on one core, relative to PyAV's decoding of all frames, 720 lines at 25 frames a second:
 H.264 0.65 times as much (17 times real time), HEVC 0.65 (14), VP9, where no frame is skipped, 1.08
-(9).  `fast`: 370, 660 and 135 times real time.
+(9).
 
 Memory: 24 packets, the frames that the decoder keeps, and `SpanMaker`'s; 90 MB for an hour of
 160 × 96 pixels.
@@ -63,13 +63,11 @@ class Reading(NamedTuple):
     """The options for reading a video."""
 
     ticks: int = 4  # times per second that a frame is examined; doubled for a short file
-    fast: bool = False  # key frames only
 
     def kind(self) -> str:
         """Return a cache key: a text with everything that a print depends on except the video."""
         versions = f"frames {VERSION}, hash {frame_hashes.VERSION}, facts {originals.VERSION}"
-        hashed = f"{versions}, ticks {self.ticks}"
-        return f"{hashed}{', fast' if self.fast else ''}, {decoder_versions()}"
+        return f"{versions}, ticks {self.ticks}, {decoder_versions()}"
 
 
 def print_of(file: FoundFile, how: Reading) -> VideoPrint | Failure:
@@ -83,7 +81,7 @@ def print_of(file: FoundFile, how: Reading) -> VideoPrint | Failure:
 
 def _print(file: FoundFile, how: Reading, container: Any, stream: Any) -> VideoPrint:
     ticks = how.ticks * (DENSE if _is_short(container, stream) else 1)
-    decoder = Decoder(container, stream, ticks, how.fast)
+    decoder = Decoder(container, stream, ticks)
     frames = _Frames(1000 // ticks)
     try:
         for time, frame in decoder.at_ticks():

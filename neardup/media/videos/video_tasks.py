@@ -84,7 +84,6 @@ FRAMES_OPTIONS = flags(
     """
     --jobs N        number of processes (default: one per core; in a task: 1)
     --time-limit SECONDS  give up on a file after this time (default: by size)
-    --fast          read key frames only: much faster; misses most copies that were encoded again
     """,
     jobs=SHARED["--jobs"].read,
     time_limit=SHARED["--time-limit"].read,
@@ -103,7 +102,7 @@ def _frames() -> None:
     parser = CommandParser("frames_mapper.py", FRAMES)
     parser.add(TICKS, *FRAMES_OPTIONS, SHARED["--strict"], *VERBOSITY)
     args = parser.parse_args()
-    how = Reading(args.ticks, args.fast)
+    how = Reading(args.ticks)
     jobs = args.jobs or (1 if blocks.in_task() else cores())
     require_av()
     tally = Tally(Rules("frames_mapper.py", "video", args.strict, args.verbosity))

@@ -104,6 +104,7 @@ REFUSED = {
         ("{} --at-least=2m --measure=copy", "--at-least needs --measure common, but --m"),
         ("{} --at-least=9 --output=kept", "--at-least is for shared parts, which --output kept "),
         ("{} --measure=copies", "--measure: 'copies' is not one of common, "),
+        ("{} --fast", "encoded again; type: python3 -m neardup videos FOLDER"),
         ("{} --format=csv", "the name of -o is the format: -o pairs.jsonl, pairs.csv"),
         ("{} -o ''", "-o: expected the name of a file, got ''"),
         ("{} --output=prints --common=x", "--common needs pairs, but --output is prints"),

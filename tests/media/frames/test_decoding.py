@@ -17,11 +17,11 @@ from tests.support.drawn_videos import encode, number_of, numbered, remuxed  # n
 TICK = 0.25
 
 
-def read(path: Path, fast: bool = False, damaged: int = 0) -> list[tuple[float, int]]:
+def read(path: Path, damaged: int = 0) -> list[tuple[float, int]]:
     """Return times and numbers of the frames at each quarter of a second, or of the key frames."""
     shrinker = Shrinker()
     with opened(bytes(path)) as (container, stream):
-        decoder = Decoder(container, stream, 4, fast)
+        decoder = Decoder(container, stream, 4)
         ticks = decoder.at_ticks()
         found = [(round(time, 3), number_of(shrinker.small(frame))) for time, frame in ticks]
         assert decoder.damaged == damaged
@@ -134,17 +134,6 @@ def test_a_stream_without_time_stamps(tmp_path: Path) -> None:
     path = made(tmp_path / "a.h264", 50, 25, options={"bf": "2"}, format="h264")
     found = read(path)
     assert [number for _, number in found] == [0, 7, 13, 19, 25, 32, 38, 44]
-
-
-def test_fast_takes_key_frames(tmp_path: Path) -> None:
-    options = {"g": "50", "sc_threshold": "0", "bf": "2"}
-    path = made(tmp_path / "a.mp4", 150, 25, options=options)
-    assert read(path, fast=True) == [(0.0, 0), (2.0, 50), (4.0, 100)]
-
-
-def test_fast_takes_no_more_than_ticks_of_videos_that_are_all_key_frames(tmp_path: Path) -> None:
-    path = made(tmp_path / "a.avi", 50, 25, codec="mjpeg")
-    assert read(path, fast=True) == read(path)
 
 
 def test_the_end_of_a_last_frame_that_is_held(tmp_path: Path) -> None:

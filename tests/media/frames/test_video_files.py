@@ -33,8 +33,8 @@ def found_file(path: Path) -> FoundFile:
     return FoundFile(bytes(path), status.st_size, status.st_mtime_ns)
 
 
-def read(path: Path, fast: bool = False) -> VideoPrint:
-    found = print_of(found_file(path), Reading(fast=fast))
+def read(path: Path) -> VideoPrint:
+    found = print_of(found_file(path), Reading())
     assert isinstance(found, VideoPrint), found
     return found
 
@@ -112,20 +112,9 @@ def test_a_short_file_has_dense_ticks_whatever_it_says(tmp_path: Path, name: str
     assert abs(len(read(other).spans) - len(read(path).spans)) <= 1
 
 
-@pytest.mark.slow
-def test_fast_has_fewer_frames_at_the_same_times(tmp_path: Path) -> None:
-    path = write_scene(tmp_path / "a.mp4", 1, 8, options={"g": "50", "sc_threshold": "0"})
-    whole, fast = read(path), read(path, fast=True)
-    assert fast.spans[:, 0].tolist() == [0, 2000, 4000, 6000]
-    assert fast.facts["seconds"] == whole.facts["seconds"]
-    starts = whole.spans[:, 0].tolist()
-    for start, bits in zip(fast.spans[:, 0].tolist(), fast.hashes):
-        assert (whole.hashes[starts.index(start)] == bits).all()
-
-
 def test_what_a_print_depends_on() -> None:
-    kinds = {Reading().kind(), Reading(2).kind(), Reading(fast=True).kind()}
-    assert len(kinds) == 3
+    kinds = {Reading().kind(), Reading(2).kind()}
+    assert len(kinds) == 2
     assert all(f"av {av.__version__}" in kind for kind in kinds)
 
 
@@ -137,8 +126,7 @@ def test_a_picture_of_one_frame_is_not_a_video(tmp_path: Path, name: str) -> Non
     one = encode(tmp_path / name, frames[:1], 10, codec, pixels=pixels, format=format)
     assert failure(one) == Failure(NOT_A_VIDEO, Path(name).suffix)
     more = encode(tmp_path / name, frames, 10, codec, pixels=pixels, format=format)
-    for fast in (False, True):
-        assert read(more, fast).facts["seconds"] == pytest.approx(1, abs=0.11)
+    assert read(more).facts["seconds"] == pytest.approx(1, abs=0.11)
 
 
 def test_a_stream_without_frames(tmp_path: Path) -> None:
@@ -163,9 +151,6 @@ def test_an_encrypted_video(tmp_path: Path) -> None:
             file.mux(stream.encode(shown))
         file.mux(stream.encode(None))
     assert failure(path).reason == "encrypted"
-    fast = print_of(found_file(path), Reading(fast=True))
-    assert isinstance(fast, Failure)
-    assert fast.reason == "encrypted"
 
 
 def claims(path: Path, side: int) -> Path:
