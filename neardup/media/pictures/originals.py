@@ -328,7 +328,8 @@ def compare(group: Sequence[Facts]) -> None:
     lossy = {of.get("digest"): of["strength"] for of in measured if of.get("step")}
     for of in measured:
         others = [b for b in references if b is not of]
-        of["changes"] += [word for word, is_ in CHANGES.items() if any(is_(of, b) for b in others)]
+        new = {word: is_ for word, is_ in CHANGES.items() if word not in of["changes"]}
+        of["changes"] += [word for word, is_ in new.items() if any(is_(of, b) for b in others)]
         if not of["generation"] and of.get("digest", 0) in lossy:  # made from this JPEG file
             of["generation"], of["strength"] = 2, lossy[of["digest"]]
     for of in group:

@@ -280,7 +280,8 @@ def relate(group: Sequence[Facts], hashes: Sequence[bytes], distance: int) -> No
         every = zip(chosen, relations(hashes[k], others))
         seen = [each for other, each in every if other != k and each.bits <= distance]
         facts["cut"] = max((each.part for each in seen if each.part in CENTRES), default=0)
-        facts["changes"] = ["cropped"] * (facts["cut"] > 0)
+        framed = any(each.part == -INSIDE for each in seen)
+        facts["changes"] = ["cropped"] * (facts["cut"] > 0) + ["framed"] * framed
         turns = [each.words()[0] for each in seen if each.turned != UPRIGHT]
         if 2 * len(turns) > len(seen):
             facts["changes"].append(max(sorted(set(turns)), key=turns.count))

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
+from PIL import Image, ImageOps
 
 from neardup.files.cache import PICTURES, ResultCache
 from neardup.files.decoders import UNREADABLE, Failure, Outcome, results
 from neardup.files.folder_walk import FoundFile, Walk
 from neardup.media.pictures import perceptual_hash, pictures
-from neardup.media.pictures.keep_rules import NAMES, in_order, keep_rules
+from neardup.media.pictures.keep_rules import NAMES, Facts, in_order, keep_rules
 from neardup.media.pictures.picture_hashes import (
     Fingerprint,
     Variants,
@@ -23,6 +23,7 @@ from neardup.media.pictures.picture_hashes import (
     fingerprint,
     from_cache,
     hashing,
+    relate,
     to_cache,
 )
 from tests.support.drawn_pictures import differing, drawing, saved
@@ -162,3 +163,15 @@ def test_pictures_with_few_waves_are_flat(tmp_path: Path) -> None:
         found = fingerprint(file, Variants())
         assert isinstance(found, Fingerprint)
         assert (found.quality == 0) == (name in few), name
+
+
+def test_a_picture_with_bars_around_another_is_framed(tmp_path: Path) -> None:
+    """Also where no borders were seen in its full size: the hash of its inside is the other's."""
+    whole, facts = drawing(1), list[Facts]([{}, {}, {}])
+    changed = [whole, ImageOps.expand(whole, (0, 60), "black"), ImageOps.mirror(whole)]
+    found = [
+        fingerprint(FoundFile(os.fsencode(saved(image, tmp_path / f"{k}.png")), 1, 1), ALL)
+        for k, image in enumerate(changed)
+    ]
+    relate(facts, [each.hashes for each in found if isinstance(each, Fingerprint)], 31)
+    assert ["framed" in each["changes"] for each in facts] == [False, True, False]
