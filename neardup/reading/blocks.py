@@ -324,7 +324,7 @@ def whole_lines(
         cut = chunk.rfind(b"\n") + 1
         cut = max(cut, chunk.rfind(b"\r", cut) + 1)
         if cut:
-            data = b"".join((*held, chunk[:cut]))
+            data = b"".join((*held, memoryview(chunk)[:cut]))
             yield line, data, False
             line += count_lines(data)
             held, length = [], 0

@@ -171,8 +171,7 @@ static int up_to_eight_digits(const uint8_t *p, uint64_t *value)
 
 /* Parse lines `ID SHINGLE…` to rows; the text ends with LF, and CR stands only before LF.
 
-   values: results, as many as there are blanks and LF; scratch: NULL, or so many to sort each row,
-   without repeats; lines (5 for each LF): results for each line that is not blank: its number, where
+   values: results, one for each two bytes; scratch: NULL, or so many to sort each row, without repeats; lines (5 for each LF): results for each line that is not blank: its number, where
    its id begins and ends, where its last token ends, and the size of its row, 0 where it has no
    shingles or a token is not one.  Return how many such lines. */
 int64_t parse_shingles(
@@ -269,6 +268,31 @@ void take_rows(
         memcpy(taken, values + starts[i] * width, (size_t)(sizes[i] * width));
         taken += sizes[i] * width;
     }
+}
+
+/* Write a word for each key keys[rows[i] · width]: its lower bits, above places[i] in `bits` bits.
+   Leave out most words whose key no other one has, and return how many are left.
+
+   Of keys with the same highest bits, all but the first find the bit of these bits set.  seen
+   (2^(log-6), 2): zeros; words (n): results. */
+int64_t words_of_shared_keys(
+    const uint64_t *keys, int64_t width, const int64_t *rows, const int64_t *places, int64_t n,
+    int64_t bits, int64_t log, uint64_t *seen, uint64_t *words)
+{
+    int64_t left = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t word = keys[rows[i] * width] << bits | (uint64_t)places[i], slot = word >> (64 - log);
+        uint64_t bit = (uint64_t)1 << (slot & 63), *once = seen + 2 * (slot >> 6);
+        words[i] = word;
+        once[1] |= once[0] & bit;
+        once[0] |= bit;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t word = words[i], slot = word >> (64 - log);
+        words[left] = word;
+        left += seen[2 * (slot >> 6) + 1] >> (slot & 63) & 1;
+    }
+    return left;
 }
 
 /* Count the common values of the rows left[p] and right[p], ascending and distinct, of P pairs. */

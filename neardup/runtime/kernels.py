@@ -19,6 +19,7 @@ import numpy as np
 FILE = "libkernels.so"
 LANES = 16  # as in kernels.c
 LINE_FIELDS = 5
+COUNTING = ["close_pairs", "parse_shingles", "prefix_pairs", "words_of_shared_keys"]
 # Those that count nothing:
 OTHERS = [
     "band_words",
@@ -49,8 +50,8 @@ def _load() -> "ctypes.CDLL | None":
 
 def _with_types(library: ctypes.CDLL) -> ctypes.CDLL:
     """Declare the return types of kernels; AttributeError if one is missing."""
-    for counting in (library.parse_shingles, library.close_pairs, library.prefix_pairs):
-        counting.restype = ctypes.c_int64
+    for counting in COUNTING:
+        getattr(library, counting).restype = ctypes.c_int64
     for name in OTHERS:
         getattr(library, name)
     return library
@@ -82,11 +83,11 @@ def parse_shingles(block: bytes, distinct: bool) -> tuple[np.ndarray, np.ndarray
     the n lines that are not blank: the number of the line, where its id begins and ends, where its
     last token ends, and how many values it has; none if it has a token that is not a shingle.
     """
-    bytes_ = np.frombuffer(block, np.uint8)
-    most = np.count_nonzero(bytes_ <= ord(" "))  # tokens: each has a blank or a line end behind it
+    most = len(block) // 2  # tokens: each has a blank or a line end behind it
     values = np.empty(most, np.uint64)
     scratch = np.empty(most, np.uint64) if distinct else None
-    lines = np.empty((np.count_nonzero(bytes_ == ord("\n")), LINE_FIELDS), np.int64)
+    ends = np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n"))
+    lines = np.empty((ends, LINE_FIELDS), np.int64)
     lines = lines[: _call("parse_shingles", block, len(block), values, scratch, lines)]
     return values[: lines[:, -1].sum()].copy(), lines
 
@@ -137,6 +138,19 @@ def take_rows(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.n
     rows = (_signed(starts), _signed(sizes), len(sizes))
     _call("take_rows", values, *rows, values.itemsize, taken)
     return taken
+
+
+def words_of_shared_keys(
+    keys: np.ndarray, band: int, rows: np.ndarray, places: np.ndarray, bits: int
+) -> np.ndarray:
+    """Return words (uint64) of keys[rows[i], band] and, in the lower `bits` bits, places[i].
+
+    Most words whose key no other one has are left out.  keys: uint64 (n, B); rows, places: int64.
+    """
+    log = min(max(6, len(rows).bit_length() + 3), 64 - bits)
+    words, seen = np.empty(len(rows), np.uint64), np.zeros((1 << log - 6, 2), np.uint64)
+    where = (keys.shape[1], _signed(rows), _signed(places), len(rows), bits, log, seen)
+    return words[: _call("words_of_shared_keys", _unsigned(keys)[:, band:], *where, words)]
 
 
 def shared_sizes(

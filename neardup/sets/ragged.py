@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -109,6 +109,8 @@ class Ragged:
     values: np.ndarray
     offsets: np.ndarray
     weights: np.ndarray | None = None
+    # Of the rows, once `similarity.sketches` has made them; `replace` does not take them over.
+    sketches: tuple[np.ndarray, np.ndarray] | None = field(default=None, init=False)
 
     @classmethod
     def from_rows(cls, rows: list[list[int]]) -> Ragged:
@@ -166,9 +168,11 @@ class Ragged:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    @property
+    @cached_property
     def sizes(self) -> np.ndarray:
-        return np.diff(self.offsets)
+        sizes = np.diff(self.offsets)
+        sizes.flags.writeable = False
+        return sizes
 
     def row(self, index: int) -> np.ndarray:
         return self.values[self.offsets[index] : self.offsets[index + 1]]

@@ -140,13 +140,17 @@ def bitmaps_and_sums(sets: Ragged) -> tuple[np.ndarray, np.ndarray]:
 
     Equal rows have equal sums, and others hardly ever; no row may be empty.
     """
+    if sets.sketches:
+        return sets.sketches
     if kernels.COMPILED:
         maps, sums = kernels.sketch_rows(sets.values, sets.offsets, GOLDEN)
     else:
         bits = np.uint64(1) << (sets.values * np.uint64(GOLDEN) >> np.uint64(64 - 6))
         maps = np.bitwise_xor.reduceat(bits, sets.offsets[:-1])
         sums = np.add.reduceat(mix(sets.values), sets.offsets[:-1])
-    return maps[:, np.newaxis], sums + sets.sizes.astype(np.uint64) * np.uint64(GOLDEN)
+    sums += sets.sizes.astype(np.uint64) * np.uint64(GOLDEN)
+    sets.sketches = maps[:, np.newaxis], sums
+    return sets.sketches
 
 
 def wide_bitmaps(sets: Ragged, log: "int | None" = None) -> np.ndarray:

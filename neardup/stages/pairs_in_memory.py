@@ -25,6 +25,7 @@ from neardup.joins.bitmap_joins import join_up_to
 from neardup.lines.keyed_lines import HASH_BITS
 from neardup.options.settings import Settings
 from neardup.reading.blocks import NEW
+from neardup.runtime import kernels
 from neardup.runtime.counters import Counters
 from neardup.sets.ragged import PAIR_STEP, Batch, Ragged, chunks, distinct, spans, starts_of_runs
 from neardup.similarity.measures import Measure, SetMeasure
@@ -100,7 +101,8 @@ def pair_lines(
 
     It also returns None for very many pairs, of which buckets write only what a decision needs, and
     for sets of frequent tokens only, if other keys cost less.
-    batches: returns the batches of all records, each time that it is called.
+    batches: returns the batches of all records, each time that it is called; tokens may be of any
+    unsigned type.
     """
     n = len(known.sizes)
     measure = settings.measure
@@ -281,18 +283,25 @@ def partners_in(words: np.ndarray, beyond: np.ndarray) -> tuple[np.ndarray, np.n
 def words_of(keys: Ragged, row: np.ndarray) -> list[Callable[[], np.ndarray]]:
     """Return functions that make words (uint64) of a key's hash and i, for the keys of row[i].
 
-    One for each band if all rows have one key in each of the same bands, else one for all.
+    One for each band if all rows have one key in each of the same bands, else one for all.  Words
+    whose key no other row has may be left out.
     """
-    i, width = np.arange(len(row), dtype=np.uint64), int(keys.sizes.max(initial=0))
+    width = int(keys.sizes.max(initial=0))
     table = keys.values.reshape(-1, width) if width and (keys.sizes == width).all() else keys.values
 
+    place = np.argsort(row)  # so that keys are read in the order in which they are in memory
+    at = row[place]
+
     def of_band(b: int) -> np.ndarray:
-        return table[row, b] << np.uint64(RANK_BITS) | i
+        if kernels.COMPILED:
+            return kernels.words_of_shared_keys(table, b, at, place, RANK_BITS)
+        return table[at, b] << np.uint64(RANK_BITS) | place.view(np.uint64)
 
     def of_all() -> np.ndarray:
         mine = keys.take(row)
         number = np.unique(mine.values, return_inverse=True)[1].astype(np.uint64)
-        return number << np.uint64(RANK_BITS) | np.repeat(i, mine.sizes)
+        i = np.repeat(np.arange(len(row), dtype=np.uint64), mine.sizes)
+        return number << np.uint64(RANK_BITS) | i
 
     bands = table >> np.uint64(HASH_BITS)
     one_each = table.ndim > 1 and (bands == bands[0]).all() and len(distinct(bands[0])[0]) == width
@@ -316,6 +325,7 @@ def _one_bucket(
         place = np.minimum(np.searchsorted(used, mine), len(used) - 1)
         some = np.flatnonzero(used[place] == mine) if len(used) else place[:0]
         taken = batch.take(some)
+        taken.sets.values = taken.sets.values.astype(np.uint64, copy=False)  # to be compared
         names = settings.tag.tagged(taken).ids if settings.tag else taken.ids
         for name, at in zip(names, place[some].tolist()):
             ids[at].append(name)

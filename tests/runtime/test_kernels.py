@@ -35,7 +35,7 @@ from tests.support.oracle import hamming
 
 if library := os.environ.get("KERNELS_UNDER_TEST"):
     kernels._LIBRARY = ctypes.CDLL(library)
-    for name in ("parse_shingles", "close_pairs", "prefix_pairs"):
+    for name in kernels.COUNTING:
         getattr(kernels._LIBRARY, name).restype = ctypes.c_int64
     kernels.COMPILED = True
 needs_kernels = pytest.mark.skipif(not kernels.COMPILED, reason="no kernels, or turned off")
@@ -158,9 +158,29 @@ def test_taken_rows_and_common_values(rows: list[list[int]], data: st.DataObject
 
 
 @needs_kernels
+@pytest.mark.parametrize("n", [0, 1, 2, 50, 5000])
+def test_words_of_shared_keys(n: int) -> None:
+    """All words are found whose key is there twice, and few others."""
+    random = np.random.default_rng(n)
+    keys = random.integers(0, 1 << 40, (2 * n, 3), np.uint64)
+    keys[: n // 2] = keys[n : n + n // 2]  # of the rows that are taken, a part is equal to others
+    keys |= np.arange(3, dtype=np.uint64) << np.uint64(40)
+    places, rows = random.permutation(n), random.permutation(2 * n)[:n]
+    for band in range(3):
+        found = kernels.words_of_shared_keys(keys, band, rows, places, 24)
+        every = keys[rows, band] << np.uint64(24) | places.view(np.uint64)
+        alike = every >> np.uint64(24)
+        _, kind, members = np.unique(alike, return_inverse=True, return_counts=True)
+        assert np.isin(found, every).all()
+        assert len(np.unique(found)) == len(found)
+        assert np.isin(every[members[kind] > 1], found).all()
+        assert n < 50 or len(found) < len(every) * 2 / 3
+
+
+@needs_kernels
 @given(ROWS)
 def test_bitmaps_and_sums(rows: list[list[int]]) -> None:
-    the_same(bitmaps_and_sums, Ragged.from_rows([row or [0] for row in rows]))
+    the_same(lambda: bitmaps_and_sums(Ragged.from_rows([row or [0] for row in rows])))  # made anew
 
 
 @needs_kernels

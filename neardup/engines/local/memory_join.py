@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from neardup.engines.local.plan import Plan, Source, kept_records, parsed_records
+from neardup.engines.local.plan import Plan, Source, narrow_records, parsed_records
 from neardup.engines.local.workers import total_size
 from neardup.options.table import Options
 from neardup.runtime.counters import Counters
@@ -95,7 +95,7 @@ def join(plan: Plan) -> None:
         return
 
     def batches() -> Iterator[Batch]:
-        return (batch for k in range(plan.jobs) for batch in kept_records(plan, k, counters))
+        return (batch for k in range(plan.jobs) for batch in narrow_records(plan, k))
 
     def sketches() -> Iterator[Sketches]:
         for path in plan.paths("known"):

@@ -7,6 +7,7 @@ import os
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Callable, NamedTuple
@@ -186,11 +187,17 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
 
 def kept_records(plan: Plan, k: int, _: Counters) -> Iterator[Batch]:
     """Yield batches of mapper k's records from the file that `parsed_records` wrote."""
+    for batch in narrow_records(plan, k):
+        sets = replace(batch.sets, values=batch.sets.values.astype(np.uint64))
+        yield replace(batch, sets=sets)
+
+
+def narrow_records(plan: Plan, k: int) -> Iterator[Batch]:
+    """Yield what `kept_records` does, with tokens of any unsigned type."""
     with open(plan.path("records", k), "rb") as file:
         while file.peek(1):
-            ids, values, *more, places, ranks = pickle.load(file)
-            sets = Ragged(values.astype(np.uint64), *more)
-            yield Batch(ids, sets, places=places, ranks=ranks)
+            ids, *sets, places, ranks = pickle.load(file)
+            yield Batch(ids, Ragged(*sets), places=places, ranks=ranks)
             plan.progress.of(k)(file.tell())
 
 
