@@ -31,8 +31,8 @@ import numpy as np
 
 from neardup.library import keywords
 from neardup.library.deduplicated import Deduplicated, FoundEdges, rows_at
-from neardup.library.frames import HasColumnNames, HasColumns, Table, records_of, taken
-from neardup.library.keywords import DecisionKeywords, Keywords, Value, with_keywords
+from neardup.library.frames import HasColumnNames, HasColumns, Limit, Table, records_of, taken
+from neardup.library.keywords import DecisionKeywords, PairKeywords, Value, with_keywords
 from neardup.library.user_records import UserRecords
 from neardup.library.user_vectors import UserVectors
 from neardup.options.settings import (
@@ -43,6 +43,7 @@ from neardup.options.settings import (
     settings_before_counts,
 )
 from neardup.reading.blocks import NEW
+from neardup.reading.field_values import valued
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import cores
@@ -57,7 +58,7 @@ from neardup.stages.pairs import decide_edges, portions, with_keys
 from neardup.stages.scheme_choice import Choice
 from neardup.verification import JoinParts
 from neardup.verification.bucket_batch import in_batches
-from neardup.verification.record_pairs import PairLines
+from neardup.verification.record_pairs import PairLines, ValuedLines
 
 if TYPE_CHECKING:  # typing has it from Python 3.12 on
     from typing_extensions import Unpack
@@ -79,14 +80,14 @@ class Pair(NamedTuple):
     similarity: Fraction
 
 
-@with_keywords(Keywords)
+@with_keywords(PairKeywords)
 def pairs(
     records: Records,
     threshold: Value = None,
     *,
     text: str | None = None,
     id: str | None = None,
-    **options: Unpack[Keywords],
+    **options: Unpack[PairKeywords],
 ) -> list[Pair]:
     """Return the pairs at or above the threshold (default 0.9), in the order of their ids.
 
@@ -111,14 +112,14 @@ def pairs(
     return [Pair(*ids, similarity) for ids, similarity in best.items()]
 
 
-@with_keywords(Keywords)
+@with_keywords(PairKeywords)
 def clusters(
     records: Records,
     threshold: Value = None,
     *,
     text: str | None = None,
     id: str | None = None,
-    **options: Unpack[Keywords],
+    **options: Unpack[PairKeywords],
 ) -> list[list[Any]]:
     """Return the clusters: connected components of the pairs, as lists of ids in order.
 
@@ -191,7 +192,12 @@ class _Run:
     """
 
     def __init__(
-        self, output: str, records: Iterable[Any], options: Mapping[str, Any], threshold: Value
+        self,
+        output: str,
+        records: Iterable[Any],
+        options: Mapping[str, Any],
+        limit: Limit | None,
+        threshold: Value,
     ):
         values = {"threshold": threshold, **options}
         self.given: UserRecords | UserVectors
@@ -204,15 +210,28 @@ class _Run:
             self.given = given = UserRecords.of(records)
             texts = given.texts or (not len(given) and options.get("shingle") != "bag")
             asked = keywords.options_of(output, "text" if texts else "shingles", values)
+        if limit:
+            asked = asked.with_values({limit.flag: "id:(?s)(.*)"})  # any text, as a whole
         self._asked, self.settings = asked, settings_before_counts(asked)
         self.position = _in_order(self.given)
         self.numbers = np.empty(len(self.given), dtype=np.int64)
         self.numbers[self.position] = np.arange(len(self.given))
         weights = self.settings.scheme.weights
         batches = self.given.batches(self.settings.form, bool(weights and weights.repeats))
+        if limit:
+            if len(limit.values) != len(self.given):
+                number = f"{len(limit.values):,} values for {len(self.given):,} records"
+                raise ValueError(f"{limit.flag.strip('-')}: {number}; give one for each")
+            batches = (self._valued(batch, limit.values) for batch in batches)
         self._batches = [self._numbered(batch) for batch in portions(batches, self.settings)]
         self._records = Batch.end_to_end(self._batches)
         self._positions = (self._records.places - np.uint64(NEW)).astype(np.int64)
+
+    def _valued(self, batch: Batch, values: list[Any]) -> Batch:
+        form = self.settings.form
+        assert form.values
+        positions = (batch.places - np.uint64(NEW)).tolist()
+        return valued(batch, [form.values.text(values[i]) for i in positions], form.sets_apart)
 
     def _numbered(self, batch: Batch) -> Batch:
         numbers = self.numbers[(batch.places - np.uint64(NEW)).astype(np.int64)]
@@ -296,11 +315,16 @@ class ExactLines(PairLines):
         return [b"%d/%d" % each for each in zip(found.part.tolist(), found.whole.tolist())]
 
 
+class ExactValued(ExactLines, ValuedLines):
+    """Such lines of records with values in their tagged ids."""
+
+
 def _exact(settings: Settings) -> Settings:
     """Return settings whose pairs, if all are asked for, have their exact similarity."""
     if settings.output.decides:
         return settings
-    return settings._replace(output=settings.output._replace(parts=JoinParts(lines=ExactLines)))
+    lines = ExactValued if settings.form.pairs_by_value else ExactLines
+    return settings._replace(output=settings.output._replace(parts=JoinParts(lines=lines)))
 
 
 def _counters() -> Counters:

@@ -158,6 +158,8 @@ class FoundEdges:
 
     def at(self, threshold: str) -> FoundEdges:
         """Return the search with the edges that reach a threshold; UsageError if it is lower."""
+        if self.settings.form.pairs_by_value and self.settings.rule.components_first:
+            raise UsageError(f"with across, call neardup.deduplicate(records, {threshold}) instead")
         measure, old = lookup_measure(self.settings, threshold), self.settings.threshold
         new = Threshold.parse(threshold)
         if new.num * old.den < old.num * new.den:
@@ -172,8 +174,8 @@ class FoundEdges:
 
     def _edges_at(self, measure: Measure) -> list[bytes]:
         fields = answer_lines.parse_edge_lines(self.edges)
-        size, same = answer_lines.EDGE, answer_lines.SAME_SET
-        to_check = [each for each in fields if len(each) == size and each[2] != same]
+        size, same = answer_lines.EDGE, (answer_lines.SAME_SET, answer_lines.TWIN)
+        to_check = [each for each in fields if len(each) == size and each[2] not in same]
         left, right = self._rows_of(to_check, 0), self._rows_of(to_check, 1)
         found = measure.verified(self.sets, left, right)
         good = set(zip(found.left.tolist(), found.right.tolist()))
@@ -181,7 +183,7 @@ class FoundEdges:
         lines = [
             line
             for line, each in zip(self.edges, fields)
-            if len(each) != size or each[2] == same or next(is_good)
+            if len(each) != size or each[2] in same or next(is_good)
         ]
         members = [each for each in fields if len(each) == answer_lines.MEMBER]
         if members and self.settings.rule.components_first:

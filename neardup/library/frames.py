@@ -11,7 +11,7 @@ from typing import Any, Callable, NamedTuple, Protocol, TypeVar, Union
 
 import numpy as np
 
-from neardup.library.user_records import AS_LIST
+from neardup.library.user_records import as_list
 
 
 class HasColumns(Protocol):
@@ -75,16 +75,45 @@ def _name_in(records: Any, known: Iterable[str]) -> str | None:
     return next((name for name in names if name in known), None)
 
 
+class Limit(NamedTuple):
+    """The limit of `within` or `across`, by each record's value, or None if it has none."""
+
+    flag: str
+    values: list[Any]
+
+
 def records_of(
     records: Any, text: str | None, id: str | None, options: Mapping[str, Any]
-) -> tuple[Any, dict[str, Any]]:
-    """Return the records in a table whose columns are named, and the other options.
+) -> tuple[Any, dict[str, Any], Limit | None]:
+    """Return the records in a table whose columns are named, the other options, and the limit.
 
     Anything but a table is returned as it is, with `text` and `id` as options, which are refused.
     ValueError if there is not one such column, if it has nulls, or for a table without rows yet.
     """
+    limited = [name for name in ("within", "across") if options.get(name) is not None]
+    if len(limited) > 1:
+        raise ValueError("within and across limit the same pairs; leave one of them out")
+    others = {key: value for key, value in options.items() if key not in ("within", "across")}
+    found = _records_of(records, text, id, others)
+    return (*found, _limit(records, limited[0], options[limited[0]]) if limited else None)
+
+
+def _limit(records: Any, name: str, given: Any) -> Limit:
+    column = given
+    if isinstance(given, str):
+        if (kind := _name_in(records, _KINDS)) is None:
+            raise ValueError(f"{name}={given!r}: records is not a table; give each record's value")
+        column = _column(records, _KINDS[kind], name, given)
+    if (values := as_list(column)) is None:
+        raise ValueError(f"{name}: expected each record's value, got {given!r:.60}")
+    return Limit(f"--{name}", [None if _is_null(value) else value for value in values])
+
+
+def _records_of(
+    records: Any, text: str | None, id: str | None, options: dict[str, Any]
+) -> tuple[Any, dict[str, Any]]:
     if text is None and id is None:
-        return records, {**options}
+        return records, options
     if refused := _name_in(records, _REFUSED):
         raise ValueError(f"records: a {refused} {_REFUSED[refused]}")
     name = _name_in(records, _KINDS)
@@ -95,20 +124,22 @@ def records_of(
         raise ValueError("id: name the column of the texts or sets, too, such as text='text'")
     values = _values(records, _KINDS[name], "text", text)
     if id is None:
-        return values, {**options}
-    return list(zip(_values(records, _KINDS[name], "id", id), values)), {**options}
+        return values, options
+    return list(zip(_values(records, _KINDS[name], "id", id), values)), options
 
 
-def _values(records: Any, kind: _Kind, what: str, name: str) -> Sequence[Any]:
+def _column(records: Any, kind: _Kind, what: str, name: str) -> Any:
     names = list(kind.names(records))
     if (count := names.count(name)) != 1:
         has = "several columns have this name" if count else f"no such column; it has {names}"
         raise ValueError(f"{what}={name!r}: {has}")
-    column = kind.column(records, name)
-    found = next((getattr(column, way) for way in AS_LIST if hasattr(column, way)), column)
-    values: list[Any] = list(found() if callable(found) else found)
+    return kind.column(records, name)
+
+
+def _values(records: Any, kind: _Kind, what: str, name: str) -> Sequence[Any]:
+    values = as_list(_column(records, kind, what, name)) or []
     for row, value in enumerate(values):
-        if value is None or type(value).__name__ in ("NAType", "NaTType") or _is_nan(value):
+        if _is_null(value):
             raise ValueError(f"{what}={name!r}: row {row} is null; fill or drop such rows first")
     return values
 
@@ -119,8 +150,9 @@ def _mask(rows: list[int], count: int) -> Any:
     return mask
 
 
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and value != value
+def _is_null(value: Any) -> bool:
+    is_nan = isinstance(value, float) and value != value
+    return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
 
 
 def taken(records: Table, rows: list[int]) -> Table:

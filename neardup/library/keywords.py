@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
@@ -22,7 +22,7 @@ Value = Union[str, int, float, Fraction, Decimal, None]
 
 
 class Keywords(TypedDict, total=False):
-    """Keyword arguments of pairs, clusters, Index.create, spark.pairs; see `neardup run --help`."""
+    """Keyword arguments of all, also Index.create, spark.pairs; see `neardup run --help`."""
 
     scheme: str | None  # minhash unless given
     exact: bool
@@ -42,7 +42,14 @@ class Keywords(TypedDict, total=False):
     shingle: str | None  # UNIT:K, as word:3 or char:5
 
 
-class DecisionKeywords(Keywords, total=False):
+class PairKeywords(Keywords, total=False):
+    """The keyword arguments of `pairs` and `clusters`."""
+
+    within: str | Iterable[Any] | None  # a column, or each record's value; pairs have equal ones
+    across: str | Iterable[Any] | None  # … different ones
+
+
+class DecisionKeywords(PairKeywords, total=False):
     """The keyword arguments of `deduplicate`: those of `pairs`, and those of decisions."""
 
     rule: str | None  # direct or cluster
@@ -60,8 +67,7 @@ ABSENT = {
     "--against": "the library has one collection; ./run_local.sh has --against",
     "--not-pairs": "leave pairs out of the answer yourself; ./run_local.sh has --not-pairs",
     "--between": "the library has one collection; ./run_local.sh has --between",
-    "--within": "records have no fields here; call it for the records of each value",
-    "--across": "records have no fields here; leave out the pairs of records with one value",
+    **dict.fromkeys(("--within", "--across"), "call neardup.pairs, clusters or deduplicate"),
     **dict.fromkeys(("--max-bad", "--strict"), "the library always stops at the first bad record"),
     **dict.fromkeys(("--input-files", "--max-line", "--encoding"), FOR_FILES),
     **dict.fromkeys(("--delimiter", "--quote", "--escape"), FOR_FILES),

@@ -169,13 +169,13 @@ def listed(records: Any) -> list[Any]:
             f"records: got a {kind.__name__}; give one column, such as table['text'], or its name "
             "to neardup.pairs, clusters or deduplicate: text='text'"
         )
-    found = _as_list(records)
+    found = as_list(records)
     if found is None:
         raise ValueError(f"records: expected an iterable of records, got {kind.__name__}")
     return found
 
 
-def _as_list(values: Any) -> "list[Any] | None":
+def as_list(values: Any) -> "list[Any] | None":
     """Convert the values to a list, or return None if they are not iterable."""
     for name in AS_LIST:
         if callable(method := getattr(values, name, None)):
@@ -234,7 +234,7 @@ def _checked(position: int, record: Any, texts: bool) -> Any:
     """Return a record as text or a list of elements; ValueError if neither, or unlike record 0."""
     elements, is_text = record, isinstance(record, str)
     if not is_text and not (isinstance(record, np.ndarray) and _is_integers(record)):
-        elements = None if isinstance(record, (bytes, bytearray, Mapping)) else _as_list(record)
+        elements = None if isinstance(record, (bytes, bytearray, Mapping)) else as_list(record)
     if elements is None:
         expected = "a text, or a set or list of hashables"
         raise ValueError(f"record {position}: expected {expected}, got {record!r:.60}")

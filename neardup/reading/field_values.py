@@ -106,22 +106,27 @@ def with_values(parse: Parser, values: Values, fields: Fields | None, shifts: bo
     def parse_valued(block: Any) -> tuple[Batch, list[BadLine]]:
         batch, bad = parse(block)
         texts = values.of_rows(block, batch, fields) if fields else values.of_ids(batch.ids)
-        some = np.array([i for i, text in enumerate(texts) if text is not None], np.int64)
-        hashes = np.array([hash_of(text) for text in texts if text is not None], np.uint64)
-        found = batch.take(some) if len(some) < len(texts) else batch
-        if shifts:
-            found = replace(found, sets=apart(found.sets, hashes))
-        else:
-            ranks = found.ranks if len(found.ranks) else np.empty((len(some), 0), np.uint64)
-            found = replace(found, ranks=np.column_stack((ranks, hashes)))
-        return replace(
-            found,
-            without_shingles=batch.without_shingles,
-            halved=batch.halved,
-            without_value=len(texts) - len(some),
-        ), bad
+        return valued(batch, texts, shifts), bad
 
     return parse_valued
+
+
+def valued(batch: Batch, texts: list[str | None], shifts: bool) -> Batch:
+    """Return the records that have a value, marked by it; see `with_values`."""
+    some = np.array([i for i, text in enumerate(texts) if text is not None], np.int64)
+    hashes = np.array([hash_of(text) for text in texts if text is not None], np.uint64)
+    found = batch.take(some) if len(some) < len(texts) else batch
+    if shifts:
+        found = replace(found, sets=apart(found.sets, hashes))
+    else:
+        ranks = found.ranks if len(found.ranks) else np.empty((len(some), 0), np.uint64)
+        found = replace(found, ranks=np.column_stack((ranks, hashes)))
+    return replace(
+        found,
+        without_shingles=batch.without_shingles,
+        halved=batch.halved,
+        without_value=len(texts) - len(some),
+    )
 
 
 def apart(sets: Ragged, hashes: np.ndarray) -> Ragged:

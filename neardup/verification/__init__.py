@@ -77,7 +77,7 @@ def by_value(parts: JoinParts, equal: bool) -> JoinParts:
         record_pairs.CollectionLines: record_pairs.ValuedCollectionLines,
         EdgeLines: EdgeLines if equal else record_pairs.TwinEdges,
     }
-    return parts._replace(lines=lines[parts.lines])
+    return parts._replace(lines=lines.get(parts.lines, parts.lines))
 
 
 # --output pairs if pairs are verified by samples (--verify sketch).
