@@ -1,10 +1,11 @@
 """Common stretches, such as openings, credits and test cards: many different videos show them.
 
 A frame is frequent if more than 5 different videos show it, and common if more than 1 % do, too; so
-is each frame that matches it.  Frequent frames make no part: in a large library, 1 % would be the
-episodes of several series.  Common ones do not vote: they make no pairs, and their seconds do not
-count.  Copies of one video count as one here: videos are copies if most of the longer one is in the
-other, on lines in time or as frames in any order.
+is each frame that matches it.  Frequent frames make no part, since in a large library a series is
+less than 1 %: in 500 synthetic videos, the openings of 50 series of ten episodes would make 2,250
+parts (up to five episodes still do: 1,000 parts of 100 series of five).  Common ones do not vote:
+they make no pairs, and their seconds do not count.  Copies of one video count as one here: videos
+are copies if most of the longer one is in the other, on lines in time or as frames in any order.
 
 Frequent frames that follow each other are a *place*: a video, from, to.  Places with frames that
 match each other are one common stretch.  --common writes a line for each place, with the number of

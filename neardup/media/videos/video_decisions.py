@@ -249,12 +249,13 @@ def summary(found: FoundPairs) -> list[str]:
     old = many(found.old, "old ones")
     among = f"found: {new} against {old}" if found.old else f"among {new}"
     pairs = len({pair[:2] for pair in found.pairs})
+    alike = [pair for pair in found.pairs if not _is_part(pair)]
     lines = [described(stretch) for stretch in found.common[:SHOWN]]
     more = len(found.common) - len(lines)
     more_of_them = [f"… and {more:,} more; --common FILE has all of them"] * bool(more)
-    still = len({pair[:2] for pair in found.pairs if pair.one_picture and not _is_part(pair)})
+    still = len({pair[:2] for pair in alike if pair.one_picture})
     stills = f", {still:,} of one picture (removed only with --one-picture)" * bool(still)
-    part = len({pair[:2] for pair in found.pairs if _is_part(pair)})
+    part = pairs - len({pair[:2] for pair in alike})
     parts = f", {part:,} with a shared part only (never removed)" * bool(part)
     return [f"{many(pairs, 'pairs')} {among}{stills}{parts}", *lines, *more_of_them]
 
