@@ -158,8 +158,10 @@ class FoundEdges:
 
     def at(self, threshold: str) -> FoundEdges:
         """Return the search with the edges that reach a threshold; UsageError if it is lower."""
-        if self.settings.form.pairs_by_value and self.settings.rule.components_first:
-            raise UsageError(f"with across, call neardup.deduplicate(records, {threshold}) instead")
+        tag, rule = self.settings.tag, self.settings.rule
+        if tag and tag.apart and rule.components_first:
+            again = f"neardup.deduplicate(records, {threshold}, rule='cluster', across=…)"
+            raise UsageError(f"clusters across values are found by another search: {again}")
         measure, old = lookup_measure(self.settings, threshold), self.settings.threshold
         new = Threshold.parse(threshold)
         if new.num * old.den < old.num * new.den:

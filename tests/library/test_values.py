@@ -90,5 +90,5 @@ def test_refusals(options: dict[str, Any], said: str) -> None:
 def test_chains_of_different_values_are_searched_again() -> None:
     answer = neardup.deduplicate(TEXTS, across=["x", "y", "x", "x", "y"], rule="cluster")
     assert len(answer.removed) == 3
-    with pytest.raises(ValueError, match=r"neardup.deduplicate\(records, 0.95\)"):
+    with pytest.raises(ValueError, match=r"neardup.deduplicate\(records, 0.95, "):
         answer.rethreshold("0.95")
