@@ -21,7 +21,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from bench.machine import machine
 from bench.report.tables import markdown
-from bench.video_clips import EACH, LENGTHS, Clip, clips
+from bench.video_clips import EACH, LENGTHS, SPEED_LENGTHS, Clip, clips, clips_at_speeds
 from bench.video_edits import EDITS, Kept, edited
 from bench.video_sources import Source, rate_of, sources
 from neardup.files.decoders import Failure
@@ -39,11 +39,12 @@ from neardup.media.frames.frame_hashes import VARIANTS
 from neardup.media.frames.frame_store import FrameStore
 from neardup.media.frames.video_files import Reading, print_of
 from neardup.media.frames.video_prints import MIRROR, REGIONS, WORDS, VideoPrint
-from neardup.media.videos.runs import VideoPair
+from neardup.media.videos.runs import Run, VideoPair
 from neardup.media.videos.video_join import JoinOptions, find
 from neardup.similarity.intervals import clopper_pearson
 
 FOUND = 0.5  # share
+NEAR_END, NEAR_SPEED = 0.5, 0.01  # seconds; share of the true speed
 DRAWN_EDITED = ("moving-0", "talking-0", "slides-0")
 OTHER_CONTENT = ("spliced", "picture in picture")  # edits that show something else, too
 # Sources that show the same, as was seen by eye: no pair of these is a false one.
@@ -93,7 +94,8 @@ def report(folder: Path, hours: Sequence[int], limit: int) -> str:
     copies = edits_of([*real, *drawn], lengths, folder)
     usable = [s for s in every if s.real or s.name.startswith("moving")]
     placed, clip_files, hour = clips(usable, lengths, folder)
-    files = {**{s.name: s.path for s in every}, **clip_files, "hour": hour}
+    sped, sped_files = clips_at_speeds([s for s in every if s.real], lengths, folder)
+    files = {**{s.name: s.path for s in every}, **clip_files, **sped_files, "hour": hour}
     files |= {copy_name(*key): path for key, path in copies.items()}
     started = time.perf_counter()
     prints = prints_of(files)
@@ -126,6 +128,7 @@ def report(folder: Path, hours: Sequence[int], limit: int) -> str:
         ),
         edit_table(every, list(copies), lengths, found),
         clip_table(placed, found),
+        speed_table(sped, prints),
         false_table(content, compared, found),
         growth_table(hours),
     ]
@@ -310,6 +313,39 @@ def clip_table(placed: list[Clip], found: Found) -> str:
     return "## Clips in an hour\n\n" + markdown(
         [*head, "error of the ends, s: 90 %", "missed"], rows
     )
+
+
+def speed_table(sped: list[Clip], prints: dict[str, VideoPrint]) -> str:
+    """Compare clips of several speeds with their sources; return a section about the speeds."""
+    rows = []
+    for seconds, changed in product(SPEED_LENGTHS, (False, True)):
+        some = [c for c in sped if c.seconds == seconds and (c.speed != 1) == changed]
+        runs = [longest_run(prints[c.source], prints[c.name]) for c in some]
+        ends = [
+            run is not None
+            and abs(run.a_from - c.start) <= NEAR_END
+            and abs(run.a_to - c.start - c.seconds) <= NEAR_END
+            for c, run in zip(some, runs)
+        ]
+        near = [
+            run is not None and abs(run.rate * c.speed - 1) <= NEAR_SPEED
+            for c, run in zip(some, runs)
+        ]
+        speed = "0.9 to 1.1" if changed else "1"
+        rows.append(
+            [f"{seconds} s", speed, *(" (".join(recall(x)[::2]) + ")" for x in (ends, near))]
+        )
+    head = ["clip", "speed", "ends right to 0.5 s", "speed right to 0.01"]
+    return (
+        "## Clips at other speeds\n\nClips of real sources, each compared with its source alone; "
+        "in brackets: 95 %.\n\n" + markdown(head, rows)
+    )
+
+
+def longest_run(source: VideoPrint, clip: VideoPrint) -> Run | None:
+    pairs = [pair for pair in joined([source, clip]) if not pair.mirrored and pair.share >= FOUND]
+    runs = [run if pair.a == 0 else run.swapped() for pair in pairs for run in pair.runs]
+    return max(runs, key=lambda run: run.seconds, default=None)
 
 
 def false_table(content: dict[str, str], compared: Iterable[frozenset[str]], found: Found) -> str:

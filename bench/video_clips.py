@@ -1,8 +1,10 @@
-"""Make an hour of video that contains short clips, and a file of each clip.
+"""Make an hour of video that contains short clips, a file of each clip, and clips at other speeds.
 
 The hour has scenes of moving texture (drawn by `video_sources.moving`), and among them stretches of
 3, 5 and 10 seconds of the sources, with bars where their shape is another one.  It is written at 12
 frames a second and 180 lines.  Each stretch is also written as a file, at its own rate and size.
+
+Clips of 2 to 10 seconds of real sources are also written at seven speeds, the usual one included.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from bench.video_sources import Source, moving, rate_of
 
 LENGTHS = (3, 5, 10)  # seconds of a clip
 EACH = 20  # clips of a length
+SPEEDS = (1.0, 0.95, 1.1, 25 / 24, 0.9, 1.05, 24 / 25)
+SPEED_LENGTHS, EACH_SPEED = (2, 3, 4, 6, 8, 10), 4  # clips of each length at each speed
 HOUR, FPS = 3600, 12
 SHAPE: Chain = [
     ("fps", str(FPS)),
@@ -38,6 +42,7 @@ class Clip(NamedTuple):
     start: float  # of the source, seconds
     seconds: float
     at: float = 0.0  # of the hour
+    speed: float = 1.0
 
 
 def clips(
@@ -61,6 +66,30 @@ def clips(
         times.write_text(json.dumps(starts))
     placed = [clip._replace(at=at) for clip, at in zip(chosen, json.loads(times.read_text()))]
     return placed, files, hour
+
+
+def clips_at_speeds(
+    sources: list[Source], lengths: dict[str, float], folder: Path
+) -> tuple[list[Clip], dict[str, Path]]:
+    """Return clips of sources at SPEEDS, and {name: file}; a clip's seconds are of its source."""
+    made = folder / "speeds"
+    made.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(8)
+    by_name = {source.name: source.path for source in sources}
+    chosen, files = [], {}
+    for seconds in SPEED_LENGTHS:
+        long = [name for name in by_name if lengths[name] >= seconds + 0.5]
+        names = itertools.cycle(rng.permutation(long).tolist())
+        for k, name in zip(range(EACH_SPEED * len(SPEEDS)), names):
+            start = round(float(rng.uniform(0.1, lengths[name] - seconds - 0.1)), 3)
+            clip = Clip(f"speed-{seconds}-{k}", name, start, seconds, 0.0, SPEEDS[k % len(SPEEDS)])
+            chosen.append(clip)
+            files[clip.name] = made / f"{clip.name}.mp4"
+            if not files[clip.name].exists():
+                chain = [("setpts", f"PTS/{clip.speed}"), ("format", "yuv420p")]
+                cut = filtered(by_name[name], chain, start, start + seconds)
+                write(cut, files[clip.name], rate_of(by_name[name]) * clip.speed, options=CODED)
+    return chosen, files
 
 
 def _chosen(sources: list[Source], lengths: dict[str, float]) -> list[Clip]:

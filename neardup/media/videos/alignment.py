@@ -2,7 +2,8 @@
 
     seeds (frames within 40 bits) ─▶ best line ─▶ all frames on it, within 42 … 56 bits ─▶ runs
 
-A line is found from seeds; those that differ in fewer bits count more.  Few pairs of frames are
+A line is found from seeds; those that differ in fewer bits count more.  The speed of a short
+stretch is found from all frames near it (`speeds`).  Few pairs of frames are
 compared on a line, so these may differ in more bits: in 36 (SPREAD) more than the median of the
 seeds, within 42 … 56 (WIDE).  Then the seeds on the line are removed, and the next line is searched
 for.
@@ -23,6 +24,7 @@ Units: spans in milliseconds; runs in seconds.  Letters: n frames, m seeds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +34,7 @@ from neardup.media.frames.frame_spans import STILL, one_picture
 from neardup.media.frames.print_sources import SHORT_SECONDS
 from neardup.media.frames.video_prints import DIGEST, VideoPrint, compared, end_of, length_of
 from neardup.media.videos.runs import Run, VideoPair
+from neardup.media.videos.speeds import refined
 from neardup.media.videos.time_lines import Floats, Line, best_line, overlaps, weights_of
 from neardup.sets.bit_vectors import bits_apart
 from neardup.sets.ragged import chunks, spans
@@ -102,18 +105,23 @@ def align(seeds: NDArray[np.int64], a: Frames, b: Frames) -> tuple[Run, ...]:
     left, near = _strongest(seeds / 1000, _nearness(seeds, a, b), most)
     still = all(one_picture(x.spans, x.hashes[:, 0]) for x in (a, b))
     runs: list[Run] = []
+    spare: list[Run] = []  # on lines as they were found, where the best ones near them have no run
     missed = 0
     while len(runs) < LINES and missed < MISSES and _enough(left, left[:, 1] - left[:, 0]):
         line = best_line(left, near * weights_of(left), still)
+        best = line if still else refined(line, left, a.spans, b.spans, partial(distances, a, b))
+        new = list(_runs_on(best, left, a, b))
+        if not (new or runs or best == line):
+            spare += _runs_on(line, left, a, b)
+        line = best if new else line
         on = overlaps(left, line.rate, line.offset)
         if not _enough(left[on > 0], on[on > 0]):
             break
-        new = list(_runs_on(line, left[on > 0], a, b))
         runs += new
         missed = 0 if new else missed + 1
-        others = ~((on > 0) | _inside(left, new))
+        others = ~((on > 0) | _inside(left, [*new, *spare]))
         left, near = left[others], near[others]
-    return tuple(sorted(set(runs), key=lambda run: run[1:]))
+    return tuple(sorted(set(runs or spare), key=lambda run: run[1:]))
 
 
 def pair_of(
@@ -166,7 +174,7 @@ def _nearness(seeds: Indices, a: Frames, b: Frames) -> Floats:
     In a calm scene, all frames match, and only the nearest ones are on the right line.
     """
     i, j = (np.searchsorted(x.spans[:, 0], seeds[:, k]) for x, k in ((a, 0), (b, 2)))
-    return np.asarray(0.5 ** (distances(a, i, b, j) / HALF))
+    return np.asarray(0.5 ** (distances(a, b, i, j) / HALF))
 
 
 def _strongest(seeds: Floats, near: Floats, most: int) -> tuple[Floats, Floats]:
@@ -198,8 +206,12 @@ def _inside(seeds: Floats, runs: list[Run]) -> NDArray[np.bool_]:
 
 def _runs_on(line: Line, seeds: Floats, a: Frames, b: Frames) -> Iterator[Run]:
     """Yield the runs on a line that overlap a seed, are long enough, and do not match by chance."""
+    on = overlaps(seeds, line.rate, line.offset)
+    seeds = seeds[on > 0]
+    if not _enough(seeds, on[on > 0]):
+        return
     i, j = _meeting(a, b, line.rate, line.offset)
-    bits = distances(a, i, b, j)
+    bits = distances(a, b, i, j)
     near = bits <= _widest(bits)
     i, j = i[near], j[near]
     start, end = _shared_times(a, i, b, j, line)
@@ -255,7 +267,7 @@ def _shared_times(
     return start, end
 
 
-def distances(a: Frames, i: Indices, b: Frames, j: Indices) -> Indices:
+def distances(a: Frames, b: Frames, i: Indices, j: Indices) -> Indices:
     """Return how many bits differ between frames i of a and j of b, in their best variants."""
     least = np.full(len(i), 256, np.int64)
     for first, last in chunks(np.ones(len(i), np.int64), AT_ONCE):
@@ -273,7 +285,7 @@ def _moves_alike(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) ->
         return False
     part = a.take(frames)
     i, j = _meeting(part, b, line.rate, line.offset)
-    here = _least(distances(part, i, b, j), i, len(frames))
+    here = _least(distances(part, b, i, j), i, len(frames))
     known = np.sort(i * len(b.spans) + j)
     sharp = SHARPNESS if run.seconds >= RUN_SECONDS else SHORT_SHARPNESS
     least = min(max(CONTRAST, sharp * float(here.mean())), CLEAR)
@@ -293,7 +305,7 @@ def _stands(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) -> bool
         return _equal_files(a, b)
     part = a.take(frames)
     i, j = _meeting(part, b, line.rate, line.offset)
-    return float(np.median(_least(distances(part, i, b, j), i, len(frames)))) <= STILL_MATCH
+    return float(np.median(_least(distances(part, b, i, j), i, len(frames)))) <= STILL_MATCH
 
 
 def _still(video: Frames) -> bool:
@@ -308,7 +320,7 @@ def _gain(line: Line, shift: float, a: Frames, b: Frames, known: Indices, here: 
     """
     i, j = _meeting(a, b, line.rate, line.offset + shift)
     other = ~np.isin(i * len(b.spans) + j, known)
-    least = _least(distances(a, i[other], b, j[other]), i[other], len(here))
+    least = _least(distances(a, b, i[other], j[other]), i[other], len(here))
     gains = (least - here)[~np.isnan(least)]
     return float(gains.mean()) if len(gains) >= 2 else np.nan
 

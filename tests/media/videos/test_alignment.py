@@ -36,7 +36,7 @@ def runs_of(x: VideoPrint, y: VideoPrint, mirror: bool = False) -> tuple[Run, ..
 def seeds_of(a: Frames, b: Frames) -> np.ndarray:
     """Return the spans (m, 4) of all pairs of frames that differ in at most 31 bits."""
     i, j = (side.ravel() for side in np.indices((len(a.spans), len(b.spans))))
-    near = distances(a, i, b, j) <= 31
+    near = distances(a, b, i, j) <= 31
     return np.hstack((a.spans[i[near]], b.spans[j[near]]))
 
 
@@ -226,7 +226,7 @@ def test_distances_are_the_least_of_the_variants(random: np.random.Generator) ->
     i, j = random.integers(0, 40, (2, 100))
     one, two = video.hashes[i], other.hashes[j]  # the frame itself, and mirrored
     ways = bits_apart(one[:, 0], two[:, 1]), bits_apart(one[:, 1], two[:, 0])
-    assert distances(a, i, b, j).tolist() == np.minimum(*ways).tolist()
+    assert distances(a, b, i, j).tolist() == np.minimum(*ways).tolist()
 
 
 def test_shares_are_those_of_frames_that_vote(random: np.random.Generator) -> None:
