@@ -2,7 +2,7 @@
 
     OPENBLAS_NUM_THREADS=1 python3 -m bench.compare_images > bench/results/images.md
 
-Pictures are those of `bench.data.picture_files`, in three kinds; they are fetched once, to
+Pictures are those of `bench.data.picture_files`, in four kinds; they are fetched once, to
 .bench/pictures.  Edits are those of `bench.data.picture_edits`.
 
 For each kind, all its pictures are compared with each other, and some of them with their edits:
@@ -47,7 +47,7 @@ from neardup.similarity.intervals import clopper_pearson
 DISTANCE, QUALITY, BITS = 31, 50, perceptual_hash.BITS
 APART = 60  # bits between any two pictures that are edited
 SIDE = 640  # pixels
-EDITED = {"photos": 250, "screenshots": 100, "stamps": 100}  # pictures
+EDITED = {"photos": 250, "screenshots": 100, "stamps": 100, "drawings": 100}  # pictures
 ALPHA = 0.05
 PLOT = ROOT / "docs" / "images.svg"
 # Parts of the names of pairs within 31 bits that show different things, by eye.  All others are
@@ -66,6 +66,17 @@ DIFFERENT = {
         ("dreydl-gimmel", "dreydl-hay"),
         ("dreydl-gimmel", "dreydl.png"),
         ("dreydl-hay", "dreydl.png"),
+    ],
+    "drawings": [
+        ("network-wireless-connected-0", "network-wireless-connected-"),
+        ("network-wireless-connected-25", "network-wireless-connected-"),
+        ("network-wireless-connected-50", "network-wireless-connected-75"),
+        ("network-wireless-connected-100", "network-wireless-connected-50"),
+        ("network-wireless-connected-100", "network-wireless-connected-75"),
+        ("application-x-deb", "application-x-rpm"),
+        ("application-x-deb", "application-x-ar"),
+        ("application-x-deb", "package-x-generic"),
+        ("application-x-rpm", "compressed-tar"),
     ],
 }
 HEAD = """# Pictures

