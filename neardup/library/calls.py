@@ -58,7 +58,7 @@ from neardup.stages.pairs import decide_edges, portions, with_keys
 from neardup.stages.scheme_choice import Choice
 from neardup.verification import JoinParts
 from neardup.verification.bucket_batch import in_batches
-from neardup.verification.record_pairs import PairLines, ValuedLines
+from neardup.verification.record_pairs import PairLines
 
 if TYPE_CHECKING:  # typing has it from Python 3.12 on
     from typing_extensions import Unpack
@@ -315,16 +315,11 @@ class ExactLines(PairLines):
         return [b"%d/%d" % each for each in zip(found.part.tolist(), found.whole.tolist())]
 
 
-class ExactValued(ExactLines, ValuedLines):
-    """Such lines of records with values in their tagged ids."""
-
-
 def _exact(settings: Settings) -> Settings:
     """Return settings whose pairs, if all are asked for, have their exact similarity."""
     if settings.output.decides:
         return settings
-    lines = ExactValued if settings.form.pairs_by_value else ExactLines
-    return settings._replace(output=settings.output._replace(parts=JoinParts(lines=lines)))
+    return settings._replace(output=settings.output._replace(parts=JoinParts(lines=ExactLines)))
 
 
 def _counters() -> Counters:

@@ -38,9 +38,10 @@ from neardup.sets.token_counts import TokenCounts
 from neardup.similarity import measures
 from neardup.similarity.estimated import EstimatedJaccard, sample_size
 from neardup.similarity.measures import MEASURES, NINE_TENTHS, Measure, SetMeasure, Threshold
-from neardup.verification import ESTIMATED, OUTPUTS, RECORDS, Output, by_value
+from neardup.verification import ESTIMATED, OUTPUTS, RECORDS, Output
 from neardup.verification.not_pairs import NotPairs
 from neardup.verification.pair_join import PairJoin
+from neardup.verification.record_pairs import TwinEdges
 
 IDF_WITHIN = (
     "--within cannot be used with weights by idf, which need the tokens of all records; use "
@@ -163,11 +164,14 @@ class Settings(NamedTuple):
         parts = output.between if self.between and output.between else parts
         values = self.form.values if self.form.pairs_by_value else None
         equal = values.equal if values else None
-        edges, pairs, lines = parts if equal is None else by_value(parts, equal)
+        edges, pairs, lines = parts
+        if output.decides and equal is False:
+            lines = TwinEdges
         nested = output.decides == RECORDS and self.measure.nested
         two = self.against or values is not None
         pairing = pairs(counters, two, self.between, nested, self.not_pairs, equal)
-        return (kind or edges)(self.scheme, self.measure, counters, pairing, lines(self.measure))
+        written = lines(self.measure, None if output.decides else self.tag)
+        return (kind or edges)(self.scheme, self.measure, counters, pairing, written)
 
     def unsuited(self) -> list[str]:
         """Return a list with a warning if the scheme was made for another --shingle, else []."""

@@ -70,16 +70,6 @@ MARKED = "marked"
 OF_FILES = [name for name in OUTPUTS if name != MARKED]  # where records are files, without columns
 
 
-def by_value(parts: JoinParts, equal: bool) -> JoinParts:
-    """Return the parts of a join that chooses pairs by values: equal, or different ones."""
-    lines = {
-        PairLines: record_pairs.ValuedLines,
-        record_pairs.CollectionLines: record_pairs.ValuedCollectionLines,
-        EdgeLines: EdgeLines if equal else record_pairs.TwinEdges,
-    }
-    return parts._replace(lines=lines.get(parts.lines, parts.lines))
-
-
 # --output pairs if pairs are verified by samples (--verify sketch).
 ESTIMATED = Output(
     "every pair that may reach the threshold, with an interval",

@@ -112,6 +112,7 @@ class PairJoin:
         members = batch.records
         copies, matches = later_in_run(members), members[left] * members[right]
         plain = type(self.pairs) is EveryPair and type(self.lines) is PairLines
+        plain = plain and not self.lines.tag
         other = not plain or self.measure.directed or any(batch.repeats)
         other = other or bool(self.pairs.touched(batch).any())
         if other or copies.sum() + matches.sum() > most:

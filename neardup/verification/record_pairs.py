@@ -22,7 +22,7 @@ from math import comb
 import numpy as np
 
 from neardup.lines import answer_lines
-from neardup.lines.tagged_ids import COLLECTION, VALUED, hash_digits, is_old, without_value
+from neardup.lines.tagged_ids import VALUED, Tag, hash_digits, is_old, without_value
 from neardup.runtime.counters import Counters
 from neardup.runtime.summary import CANDIDATES, COMPARISONS, KEPT_OUT, PAIRS, USED
 from neardup.similarity.measures import Measure, Verified, eighteen_decimals, six_decimals
@@ -179,9 +179,13 @@ def _by_kind(ids: list[bytes], kind_of: Callable[[bytes], bytes]) -> list[list[b
 
 @dataclass
 class PairLines:
-    """The part of a join that formats pair lines, with the similarity in six decimals."""
+    """The part of a join that formats pair lines, with the similarity in six decimals.
+
+    tag: the format of the ids in buckets, or None if they are as in the input.
+    """
 
     measure: Measure
+    tag: Tag | None = None
     equal = b"1.000000"  # the similarity of two records with the same set
 
     def begin(self) -> None:
@@ -195,11 +199,13 @@ class PairLines:
         return self.equal
 
     def format(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
+        if self.tag:
+            a, b = self.tag.ids_of([a, b])
         return answer_lines.format_pair(a, b, similarity, self.measure.directed)
 
     def id_of(self, id_: bytes) -> bytes:
         """Return an id as in the input, without a tag."""
-        return id_
+        return self.tag.id_of(id_) if self.tag else id_
 
 
 class IntervalLines(PairLines):
@@ -217,40 +223,19 @@ class IntervalLines(PairLines):
         return self.similarities(self.measure.verified(batch.sets, row, row))[0]
 
 
-class ValuedLines(PairLines):
-    """Pair lines of records with values in their tagged ids."""
-
-    def format(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
-        return super().format(VALUED.id_of(a), VALUED.id_of(b), similarity)
-
-    def id_of(self, id_: bytes) -> bytes:
-        return VALUED.id_of(id_)
-
-
 class CollectionLines(PairLines):
     """Pair lines of two collections (--against)."""
-
-    tag = COLLECTION
 
     def format(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
         # Of two new records the smaller id is first, or with a direction the contained record.
         swapped = is_old(a) or (not is_old(b) and b < a and not self.measure.directed)
         first, second = (b, a) if swapped else (a, b)
-        fields = [*map(self.tag.id_of, (first, second)), similarity]
+        fields = [*map(self.id_of, (first, second)), similarity]
         fields.append(b"old" if is_old(second) else b"new")
         if self.measure.directed:
             contains = swapped != self.measure.larger_first
             fields.append(b"contains" if contains else b"contained")
         return b"\t".join(fields) + b"\n"
-
-    def id_of(self, id_: bytes) -> bytes:
-        return self.tag.id_of(id_)
-
-
-class ValuedCollectionLines(CollectionLines):
-    """Pair lines of two collections, of records with values in their tagged ids."""
-
-    tag = VALUED
 
 
 class EdgeLines(PairLines):
