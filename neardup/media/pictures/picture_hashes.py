@@ -66,7 +66,7 @@ MIN_WAVES, WEAK = 96, 1 / 50  # waves of a picture that are not weak beside the 
 INVERTED = 0xFF  # the bits of a variant in its last byte
 LOUD, FAINT = 1e5, 5e3  # the norm of the waves of a frame, and one below which it is nearly flat
 NEARER = 8  # bits
-OTHERS = 64  # pictures of a group with which each of it is compared
+OTHERS, DISTINCT = 64, 1000  # pictures of a group with which each is compared; with other hashes
 PARTS = 1  # the version of `Variants.parts`: must change with it
 CENTRES, INSIDE = (1, 2), 3  # places in it
 HASHES = len(ALL_EIGHT) * (INSIDE + 1)
@@ -274,7 +274,9 @@ def relate(group: Sequence[Facts], hashes: Sequence[bytes], distance: int) -> No
     "cut" is the place of the smallest centre of another picture that a picture is, or 0.  The
     majority decides which is mirrored or turned; in a group of two, either may be.
     """
-    chosen = np.unique(np.linspace(0, len(group) - 1, OTHERS).astype(int)).tolist()
+    some = np.linspace(0, len(group) - 1, OTHERS).astype(int).tolist()
+    distinct = list({of: k for k, of in enumerate(hashes)}.values())[:DISTINCT]
+    chosen = sorted({*some, *distinct})
     others = np.stack([words_of(hashes[k]) for k in chosen])
     for k, facts in enumerate(group):
         every = zip(chosen, relations(hashes[k], others))

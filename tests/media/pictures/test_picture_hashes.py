@@ -165,6 +165,15 @@ def test_pictures_with_few_waves_are_flat(tmp_path: Path) -> None:
         assert (found.quality == 0) == (name in few), name
 
 
+def test_a_crop_is_known_in_a_large_group() -> None:
+    """Otherwise the whole picture might be removed for it."""
+    many = np.random.default_rng(1).integers(0, 256, (300, 24, 32), np.uint8)
+    many[2, 0] = many[1, 16]
+    facts: list[Facts] = [{} for _ in many]
+    relate(facts, [each.tobytes() for each in many], 31)
+    assert {k: of["cut"] for k, of in enumerate(facts) if of["cut"]} == {2: 2}
+
+
 def test_a_picture_with_bars_around_another_is_framed(tmp_path: Path) -> None:
     """Also where no borders were seen in its full size: the hash of its inside is the other's."""
     whole, facts = drawing(1), list[Facts]([{}, {}, {}])
