@@ -32,7 +32,7 @@ from neardup.reading.row_files import json_row
 from neardup.reading.separated_rows import TABS, Table, field_spans, row_ends, separated, split_rows
 from neardup.reading.table_files import is_mergeable
 from neardup.reading.text_rows import Fields, Line, lines_in, row_of
-from neardup.runtime.program import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError, shown
 
 FLAG = "--merge"
 END = 1 << 64  # after all places
@@ -154,7 +154,7 @@ class Additions:
     """The values that are added to the rows of one file, whose places are asked for in order."""
 
     def __init__(self, merges: Merges, file: InputFile):
-        form = merges.form
+        form, self._name = merges.form, file.name
         self._merge, self._kind = [*merges.merge.items()], form.kind_of(file.name)
         names = form.columns(file.path, file.name) if form.has_header else ()
         if self._kind in ("csv", "tsv"):
@@ -235,8 +235,14 @@ class Additions:
         for column, (_, delimiter, more) in sorted(zip(self._columns, self._take()), reverse=True):
             text = with_more(own[column], more, delimiter)
             if text != own[column]:  # from behind, so that the spans of others stay
-                begin, end = spans[column]
+                begin, end = spans[column] if column < len(spans) else (0, 0)
                 line = line[:begin] + separated(text, self._kind, dialect) + line[end:]
+                own[column] = text
+        if next(split_rows(self._kind, line + b"\n", dialect)) != own:
+            raise StageError(
+                f"{self._name}: has an escape character behind a quote, in a row to merge: "
+                f"{shown(line)}; mend this row, or leave out {FLAG}"
+            )
         return line
 
 

@@ -402,6 +402,15 @@ def test_characters_that_an_encoding_lacks(flags: list[str], tmp_path: Path) -> 
     assert "cp1252 cannot hold '\u0431' of another file; write JSON lines: -o" in wrong.err
 
 
+def test_an_escape_behind_a_quote(tmp_path: Path) -> None:
+    """Python's csv does not take it for an escape; such a row is not written with other fields."""
+    (tmp_path / "a.csv").write_text('t,id,text\n"a"\\,1,x y z\nb,2,x y z\n')
+    flags = ["--escape=\\", "--merge=t:;", "--output=kept", "-o", tmp_path / "out.csv"]
+    wrong = run([*RUN_LOCAL, *flags, tmp_path / "a.csv"], tmp_path)
+    assert (wrong.code, (tmp_path / "out.csv").exists()) == (1, False)
+    assert "a.csv: has an escape character behind a quote, in a row to merge" in wrong.err
+
+
 def test_types_that_are_refused(tmp_path: Path) -> None:
     files = pytest.importorskip("tests.support.typed_tables")
     columns = {
