@@ -35,7 +35,7 @@ from bench.video_edits import EDITS, Kept, edited
 from bench.video_sources import Source, rate_of, sources
 from neardup.files.decoders import Failure
 from neardup.files.folder_walk import FoundFile
-from neardup.media.frames.frame_hashes import VARIANTS
+from neardup.media.frames.frame_hashes import CORNERS, VARIANTS
 from neardup.media.frames.frame_store import FrameStore
 from neardup.media.frames.video_files import Reading, print_of
 from neardup.media.frames.video_prints import MIRROR, REGIONS, WORDS, VideoPrint
@@ -404,7 +404,7 @@ def made_up(hours: int) -> Iterable[VideoPrint]:
     """Yield prints of one-hour videos with random frames; one in ten is a noisy copy.
 
     As in a real video without bars, the variants without bars are those with them, centres differ
-    from the whole in one bit in eight, and mirror images are other frames.
+    from the whole in one bit in eight, and mirror images and corners are other frames.
     """
     rng = np.random.default_rng(1)
     spans = (np.arange(12_000, dtype=np.int64)[:, np.newaxis] + np.arange(2)) * 300
@@ -412,10 +412,12 @@ def made_up(hours: int) -> Iterable[VideoPrint]:
     for number in range(hours):
         hashes = random_hashes(rng, 0)
         for v, name in enumerate(VARIANTS):
-            if not name.startswith(REGIONS):
+            if not name.startswith((*REGIONS, *CORNERS)):
                 hashes[:, v] = hashes[:, VARIANTS.index("whole" + MIRROR * name.endswith(MIRROR))]
             if name.startswith("centre"):
                 hashes[:, v] ^= random_hashes(rng, 2)[:, v]
+            if name.startswith("uncut "):
+                hashes[:, v] = hashes[:, VARIANTS.index(name.replace("uncut ", "centre"))]
         if number % 10 == 1:
             hashes = last ^ random_hashes(rng, 3)
         yield VideoPrint(f"{number:06}", {"seconds": 3600.0}, VARIANTS, spans, hashes)

@@ -1,7 +1,7 @@
 """Fingerprints of frames: perceptual hashes of each frame without its borders, and of its variants.
 
 A frame is a grey picture of 64 × 64 bytes; a minute of video has 240 of them, in order of time.
-Its variants, each with its mirror image:
+Its variants, with their mirror images:
 
     whole       the frame without its borders; copies with and without bars have the same one
     tight       without its plain margins, too: for black bars around an object on black
@@ -10,6 +10,13 @@ Its variants, each with its mirror image:
     uncut       the frame with its borders, for a border that is found in one copy only
     centre95    the centre 95 % of each side of `whole`, for copies that are cropped
     centre90    the centre 90 %
+
+and, without mirror images, for copies that are cropped otherwise:
+
+    uncut 95    the centre 95 % of `uncut`, for a crop that leaves too little of a border to see it
+    uncut 90    the centre 90 %
+    top left 95 …  95 % of each side of `whole`, from each corner
+    top left 90 …  90 %, so that copies with 88 to 97 % are near one of them
 
 **Borders.**  A bar is rows (or columns) of one level, from an edge of the picture to at most 42 %
 of it.  The level is that of the edge itself, so a grey bar, or a black one made brighter, is a bar
@@ -27,7 +34,7 @@ frames within eight ticks are cut.
 part, so that a white logo or subtitle weighs little.
 
     n   frames of a batch
-    V   variants (14)
+    V   variants (24)
 
 Tried and rejected: other limits of levels (percentiles, ranks), which change nothing; bars without
 an edge, which cut plain backgrounds at another place in each copy.
@@ -50,12 +57,19 @@ from neardup.sets.hashing import random_words
 from neardup.sets.ragged import grouped
 
 SIDE = perceptual_hash.SIDE
-CENTRES = (0.95, 0.9)  # shares of each side
+CENTRES = AT_CORNERS = (0.95, 0.9)  # shares of each side of copies that are cropped
+CORNERS = {"top left": (0, 0), "top right": (0, 1), "bottom left": (1, 0), "bottom right": (1, 1)}
 REGION = 0.65  # share of the height
 UPRIGHT = (*OWN, "uncut", "centre95", "centre90")
-VARIANTS: tuple[str, ...] = (*UPRIGHT, *(f"{name}{MIRRORED}" for name in UPRIGHT))
+VARIANTS: tuple[str, ...] = (
+    *UPRIGHT,
+    *(f"{name}{MIRRORED}" for name in UPRIGHT),
+    *(f"uncut {share * 100:.0f}" for share in CENTRES),
+    *(f"{corner} {share * 100:.0f}" for corner in CORNERS for share in AT_CORNERS),
+)
 WORDS = 4  # of 64 bits
-VERSION = f"{perceptual_hash.VERSION}.4"  # must change with any change of the hashes
+AT_ONCE = 16  # pictures whose waves fit in the processor's L2 cache
+VERSION = f"{perceptual_hash.VERSION}.5"  # must change with any change of the hashes
 
 SALT = np.zeros((len(VARIANTS), WORDS), np.uint64)  # so that regions match no other variant
 for _number, _region in enumerate(REGIONS):
@@ -90,17 +104,17 @@ class Box(NamedTuple):
     left: float
     right: float
 
-    def centre(self, share: float) -> Box:
-        """Return the centre of a box, with sides that are `share` times as long.
+    def part(self, share: float, down: float = 0.5, across: float = 0.5) -> Box:
+        """Return a part of a box, with sides that are `share` times as long.
 
-        >>> Box(0, 64, 16, 48).centre(0.5)
-        Box(top=16.0, bottom=48.0, left=24.0, right=40.0)
+        down, across: where it is, from 0 (at the top or left) to 1; the centre by default.
+
+        >>> Box(0, 64, 16, 48).part(0.5), Box(0, 64, 16, 48).part(0.5, 0, 1)[:2]
+        (Box(top=16.0, bottom=48.0, left=24.0, right=40.0), (0.0, 32.0))
         """
-        down, across = (
-            (1 - share) / 2 * (self.bottom - self.top),
-            (1 - share) / 2 * (self.right - self.left),
-        )
-        return Box(self.top + down, self.bottom - down, self.left + across, self.right - across)
+        high, wide = self.bottom - self.top, self.right - self.left
+        top, left = self.top + (1 - share) * down * high, self.left + (1 - share) * across * wide
+        return Box(top, top + share * high, left, left + share * wide)
 
     def pixels(self, pictures: Bytes) -> Bytes:
         """Return the pixels of pictures (n, 64, 64) that are entirely inside the box."""
@@ -119,16 +133,18 @@ def hashes(pictures: Bytes, wanted: slice = slice(None)) -> tuple[Words, Integer
     >>> picture = (np.arange(4096.0).reshape(1, 64, 64) ** 1.5 % 255).astype(np.uint8)
     >>> found, quality = hashes(picture)
     >>> found.shape, quality.tolist()
-    ((1, 14, 4), [100])
+    ((1, 24, 4), [100])
     """
     boxes = np.hstack(borders(pictures))[wanted] if len(pictures) else np.zeros((0, 8), np.int64)
     pictures = pictures[wanted]
     found = np.zeros((len(pictures), len(VARIANTS), WORDS), np.uint64)
     quality = np.zeros(len(pictures), np.int64)
-    for edges, here in grouped(boxes):
+    for edges, group in grouped(boxes):
         inside, tight = (Box(*(edge / PARTS for edge in box)) for box in (edges[:4], edges[4:]))
-        found[here] = _variants(pictures[here], inside, tight)
-        quality[here] = _quality(pictures[here], inside)
+        for first in range(0, len(group), AT_ONCE):
+            here = group[first : first + AT_ONCE]
+            found[here] = _variants(pictures[here], inside, tight)
+            quality[here] = _quality(pictures[here], inside)
     return found, quality
 
 
@@ -144,13 +160,19 @@ def clipped(pictures: Bytes, box: Box) -> NDArray[np.float32]:
 
 def _variants(pictures: Bytes, box: Box, tight: Box) -> Words:
     """Return the fingerprints (n, V, 4) of pictures that have the same boxes."""
-    alone = [tight, *_regions(box), WHOLE_BOX]
-    waves = {own: _waves(clipped(pictures, own), [own]) for own in {*alone} - {box}}
-    centres = [box.centre(share) for share in CENTRES]
-    whole = _waves(clipped(pictures, box), [box, *centres])
-    waves[box] = whole[:1]
-    upright = np.concatenate((whole[:1], *(waves[own] for own in alone), whole[1:]))
-    every = np.concatenate((upright, perceptual_hash.turn(upright, MIRROR)))
+    # Each variant has a box for its levels, and the part of it that is hashed.
+    upright = [(own, own) for own in (box, tight, *_regions(box), WHOLE_BOX)]
+    upright += [(box, box.part(share)) for share in CENTRES]
+    plain = [(WHOLE_BOX, WHOLE_BOX.part(share)) for share in CENTRES]
+    plain += [(box, box.part(share, *at)) for at in CORNERS.values() for share in AT_CORNERS]
+    waves: dict[tuple[Box, Box], NDArray[np.float32]] = {}
+    for own in {own for own, _ in upright}:
+        each = list(dict.fromkeys(pair for pair in upright + plain if pair[0] == own))
+        waves.update(zip(each, _waves(clipped(pictures, own), [part for _, part in each])))
+    found = np.stack([waves[pair] for pair in upright + plain])
+    many = len(upright)
+    mirrored = perceptual_hash.turn(found[:many], MIRROR)
+    every = np.concatenate((found[:many], mirrored, found[many:]))
     digits = perceptual_hash.bits(every.reshape(-1, *every.shape[2:]))
     words = digits.view(">u8").reshape(len(VARIANTS), len(pictures), WORDS)
     return words.transpose(1, 0, 2).astype(np.uint64) ^ SALT
@@ -163,12 +185,14 @@ def _regions(box: Box) -> list[Box]:
 
 def _waves(pictures: NDArray[np.float32], boxes: Sequence[Box]) -> NDArray[np.float32]:
     """Return the rounded cosine coefficients (k, n, 16, 16) of k boxes in n pictures."""
-    many, k = len(pictures), len(boxes)
-    across = np.concatenate([cosines_between(SIDE, box.left, box.right) for box in boxes])
-    rows = pictures.reshape(-1, SIDE) @ across.T
-    by_box = np.ascontiguousarray(rows.reshape(many, SIDE, k, WAVES).transpose(2, 1, 0, 3))
-    down = np.stack([cosines_between(SIDE, box.top, box.bottom) for box in boxes])
-    exact = (down @ by_box.reshape(k, SIDE, -1)).reshape(k, WAVES, many, WAVES)
+    lines = np.ascontiguousarray(pictures.transpose(1, 0, 2)).reshape(-1, SIDE)  # rows 0, rows 1 …
+    across: dict[tuple[float, float], NDArray[np.float32]] = {}  # (64, n · 16), by left and right
+    exact = np.empty((len(boxes), WAVES, len(pictures), WAVES), np.float32)
+    for box, found in zip(boxes, exact.reshape(len(boxes), WAVES, -1)):
+        sides = box.left, box.right
+        if sides not in across:
+            across[sides] = (lines @ cosines_between(SIDE, *sides).T).reshape(SIDE, -1)
+        np.matmul(cosines_between(SIDE, box.top, box.bottom), across[sides], out=found)
     return np.rint(exact.transpose(0, 2, 1, 3) / np.float32(STEP))
 
 

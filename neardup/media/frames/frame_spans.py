@@ -7,7 +7,7 @@ A frame is shown for one tick, or until the next one if that is nearer.  It prol
 differs in at most 6 bits from the span's first frame and follows it within two ticks.  Flat frames,
 of a quality below 10, have no span: black and plain ones look like those of any other video.
 
-Memory: 576 pictures of 64 × 64 bytes, and the hashes of the spans (448 bytes each).
+Memory: 576 pictures of 64 × 64 bytes, and the hashes of the spans (768 bytes each).
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def bits(waves_: Floats) -> Bytes:
     """
     flat = waves_.reshape(len(waves_), BITS)
     median = np.partition(flat, BELOW, axis=1)[:, BELOW, np.newaxis]
-    return np.packbits((flat > median)[:, ::-1], axis=1)
+    return np.packbits(flat > median, axis=1, bitorder="little")[:, ::-1].copy()
 
 
 def quality(pictures: Floats | Bytes) -> NDArray[np.int64]:

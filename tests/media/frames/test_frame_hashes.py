@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 from neardup.media.frames import frame_hashes
-from neardup.media.frames.frame_hashes import REACH, SIDE, VARIANTS, Box, borders, hashes
+from neardup.media.frames.frame_hashes import (
+    CORNERS,
+    REACH,
+    SIDE,
+    VARIANTS,
+    WHOLE_BOX,
+    Box,
+    borders,
+    hashes,
+)
 from neardup.media.pictures import perceptual_hash
 
 NEAR, FAR = 31, 80  # bits
@@ -174,12 +183,34 @@ def test_flat_frames_do_not_change_the_tight_boxes_around_them() -> None:
     assert max(apart(a[1], b[1]) for a, b in both) < 50
 
 
-@pytest.mark.parametrize(("share", "variant"), [(0.95, "centre95"), (0.9, "centre90")])
-def test_a_cropped_copy_has_the_hash_of_the_centre(share: float, variant: str) -> None:
-    pictures = film()
-    areas = perceptual_hash.areas_between(SIDE, 32 - 32 * share, 32 + 32 * share)
-    cropped = np.rint(areas @ (pictures.astype(np.float32) @ areas.T)).astype(np.uint8)
-    assert worst(cropped, pictures, variant) <= 16
+def cropped(pictures: np.ndarray, share: float, down: float, across: float) -> np.ndarray:
+    box = WHOLE_BOX.part(share, down, across)
+    sides = (box.top, box.bottom), (box.left, box.right)
+    rows, columns = (perceptual_hash.areas_between(SIDE, *side) for side in sides)
+    return np.rint(rows @ (pictures.astype(np.float32) @ columns.T)).astype(np.uint8)
+
+
+@pytest.mark.parametrize("share", [0.95, 0.9])
+@pytest.mark.parametrize("place", ["centre", *CORNERS])
+def test_a_cropped_copy_has_the_hash_of_the_centre_or_corner(share: float, place: str) -> None:
+    name = f"{place} {100 * share:.0f}".replace("centre ", "centre")
+    copy = cropped(film(), share, *CORNERS.get(place, (0.5, 0.5)))
+    assert worst(copy, film(), name) <= 16
+    others = [other for other in CORNERS if other != place]
+    assert min(worst(copy, film(), f"{other} {100 * share:.0f}") for other in others) > NEAR
+
+
+@pytest.mark.parametrize("share", [0.91, 0.96])
+def test_sizes_between_those_of_the_corners_are_near_one(share: float) -> None:
+    copy = cropped(film(), share, 1, 0)
+    assert min(worst(copy, film(), f"bottom left {size}") for size in (95, 90)) <= NEAR
+
+
+def test_a_crop_that_leaves_thin_bars_has_the_hash_of_the_uncut_centre() -> None:
+    framed = with_bars(film(), 16, 4)
+    copy = cropped(framed, 0.9, 0.5, 0.5)
+    assert borders(framed)[0][:, 0].min() > 0 == borders(copy)[0][:, 0].max()
+    assert worst(copy, framed, "centre90") > NEAR >= worst(copy, framed, "uncut 90")
 
 
 def test_a_logo_leaves_the_hash_near() -> None:
@@ -237,5 +268,6 @@ def test_no_frames_have_no_hashes() -> None:
     assert quality.shape == (0,)
 
 
-def test_the_centre_of_a_box() -> None:
-    assert Box(8, 56, 0, 64).centre(0.5) == Box(20, 44, 16, 48)
+def test_parts_of_a_box() -> None:
+    assert Box(8, 56, 0, 64).part(0.5) == Box(20, 44, 16, 48)
+    assert Box(8, 56, 0, 64).part(0.5, 0, 1) == Box(8, 32, 32, 64)
