@@ -16,7 +16,7 @@ and, without mirror images, for copies that are cropped otherwise:
     uncut 95    the centre 95 % of `uncut`, for a crop that leaves too little of a border to see it
     uncut 90    the centre 90 %
     top left 95 …  95 % of each side of `whole`, from each corner
-    top left 90 …  90 %, so that copies with 88 to 97 % are near one of them
+    top left 90 …  90 %, so that most copies with 90 to 98 % are near one of them
 
 **Borders.**  A bar is rows (or columns) of one level, from an edge of the picture to at most 42 %
 of it.  The level is that of the edge itself, so a grey bar, or a black one made brighter, is a bar
