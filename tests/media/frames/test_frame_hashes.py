@@ -15,6 +15,7 @@ from neardup.media.frames.frame_hashes import (
     hashes,
 )
 from neardup.media.pictures import perceptual_hash
+from neardup.media.pictures.perceptual_hash import centre
 
 NEAR, FAR = 31, 80  # bits
 NAMES = ("tight", "whole")
@@ -64,7 +65,7 @@ def test_hashes_are_those_of_single_pictures() -> None:
     for boxes in borders(pictures):
         assert boxes.tolist() == [[0, 256, 0, 256]] * len(pictures)
     for name, cut in cuts.items():
-        single = perceptual_hash.hashes(limited, turns, [cut])
+        single = perceptual_hash.hashes(limited, turns, [centre(perceptual_hash.WHOLE, cut)])
         for turn, suffix in enumerate(("", " mirror")):
             ours = found[:, VARIANTS.index(name + suffix)]
             bits = [apart(a, words(b)) for a, b in zip(ours, single[:, turn])]
