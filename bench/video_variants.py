@@ -120,10 +120,10 @@ def use(crops: Sequence[float]) -> None:
     """Let the program hash corners of these sizes."""
     others = frame_hashes.VARIANTS[: frame_hashes.VARIANTS.index("uncut 90") + 1]
     names = [f"{corner} {100 * share:.0f}" for corner in CORNERS for share in crops]
-    frame_hashes.AT_CORNERS = tuple(crops)
-    frame_hashes.VARIANTS = frame_spans.VARIANTS = (*others, *names)
-    salt = frame_hashes.SALT[: len(others)]
-    frame_hashes.SALT = np.vstack((salt, np.zeros((len(names), salt.shape[1]), np.uint64)))
+    salt = np.zeros((len(names), frame_hashes.WORDS), np.uint64)
+    found = {"VARIANTS": (*others, *names), "AT_CORNERS": tuple(crops)}
+    vars(frame_hashes).update(found, SALT=np.vstack((frame_hashes.SALT[: len(others)], salt)))
+    vars(frame_spans).update(found)
 
 
 def print_of(name: str, frames: Shown) -> VideoPrint:
