@@ -162,6 +162,18 @@ def test_the_end_of_a_calm_video_is_where_it_was_cut(random: np.random.Generator
     assert times(runs_of(take, copied(random, cut(take, "", 2, 6), "b", 1))) == [(2, 6, 0, 4)]
 
 
+def test_one_gesture_in_two_takes_of_one_room_is_no_pair(random: np.random.Generator) -> None:
+    """Each take has the same gesture of a second every two seconds, and moves freely between."""
+    room = calm_frames(random, 1, 0).repeat(48, axis=0)
+    gesture, between = noisy(random, room, 16), np.arange(48) // 4 % 2 == 1
+    a, b = (noisy(random, gesture, 5) for _ in "ab")
+    for take in (a, b):
+        take[between] = noisy(random, room[between], 60)
+    a, b = filmed("a", a), filmed("b", b)
+    assert [run.seconds for run in runs_of(a, copied(random, a, "c"))] == [12]
+    assert runs_of(a, b) == ()
+
+
 def test_two_copies_of_a_still_picture_are_a_pair(random: np.random.Generator) -> None:
     picture = calm_frames(random, 1, 0)
     still = filmed("a", picture, tick=10_000)
