@@ -20,6 +20,9 @@ from importlib import import_module
 from itertools import chain
 from typing import IO, Any, Callable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from neardup.decisions.kept_lines import Places, PlacesOf
 from neardup.reading.blocks import read_files
 from neardup.reading.input_files import InputFile
@@ -27,6 +30,8 @@ from neardup.reading.input_format import InputFormat
 from neardup.reading.row_files import CSV, JSON, json_row, write_rows
 from neardup.reading.text_rows import FlawError, Line, Row, lines_in, row_of
 from neardup.runtime.program import StageError, to_add, write_to
+
+Places64 = NDArray[np.uint64]
 
 
 def keep_as_rows(
@@ -36,12 +41,17 @@ def keep_as_rows(
     decided: IO[bytes],
     sink: IO[bytes],
     target: tuple[str, str],
+    uncompared: Places64,
     passed: Callable[[int], None] = lambda _: None,
     of_file: PlacesOf = Places,
 ) -> int:
     """Write the kept rows of all files; return how many bad rows were left out.
 
+    StageError for a row that was compared, and cannot be read as a whole: duplicates of it are
+    removed.
+
     target: the name of the output file, and one of FORMATS
+    uncompared: places (uint64) of bad lines and of records without shingles, ascending
     decided, max_line, passed, of_file: as in `kept_lines.keep_files`
     """
     name, kind = target
@@ -53,7 +63,15 @@ def keep_as_rows(
         for file in files:
             places = of_file(decided, file)
             for rows, flawed in _kept(form, file, max_line, places, passed):
-                left_out += flawed
+                for place, where, flaw in flawed:
+                    at = int(np.searchsorted(uncompared, np.uint64(place)))
+                    if at == len(uncompared) or uncompared[at] != place:
+                        own = form.kind_of(file.name)
+                        raise StageError(
+                            f"{where}: {flaw}, in a row that was compared, which {kind} cannot "
+                            f"hold; {_option(name, kind, own)}"
+                        )
+                left_out += len(flawed)
                 yield rows
 
     if kind == JSON:
@@ -83,8 +101,8 @@ def _kept(
     max_line: int,
     places: Places,
     passed: Callable[[int], None],
-) -> Iterator[tuple[list[tuple[Line, Row]], int]]:
-    """Yield for each block of a file its kept rows, and the number of rows that cannot be read."""
+) -> Iterator[tuple[list[tuple[Line, Row]], list[tuple[int, str, str]]]]:
+    """Yield for each block of a file its kept rows, and (place, name, flaw) of unreadable ones."""
     path, name, first = file
     assert form.fields
     form = form._replace(fields=replace(form.fields, texts=(), ranked=()))
@@ -92,7 +110,9 @@ def _kept(
     next_gone = next(gone, None)
     how: dict[str, Any] = dict(names=[name], places=[first], passed=passed)
     for block in read_files([path], max_line, pieces=form.pieces_of_any, **how):
-        rows, flawed = list[tuple[Line, Row]](), int(bool(block.flaw))
+        rows, flawed = list[tuple[Line, Row]](), list[tuple[int, str, str]]()
+        if block.flaw:
+            flawed.append((block.first, f"{block.place}{block.line}", block.flaw))
         for number, line in lines_in([] if block.flaw else block.data):
             if block.first + number == next_gone:
                 next_gone = next(gone, None)
@@ -101,8 +121,9 @@ def _kept(
                 if places.added and places.added.place == block.first + number:
                     line = places.added.of_line(line)
                 rows.append(places.of_row(block.first + number, line, row_of(line)))
-            except FlawError:
-                flawed += 1
+            except FlawError as flaw:
+                where = f"{block.place}{block.line + number}"
+                flawed.append((block.first + number, where, str(flaw)))
         yield rows, flawed
     places.check(name)
 
@@ -168,8 +189,12 @@ class Columns:
             raise self._refused(f"{field} {what}") from None
 
     def _refused(self, why: str) -> StageError:
-        name = self._name
-        for suffix in (".gz", ".bz2", ".xz", ".zst", f".{self._kind}", ".pq"):
-            name = name.removesuffix(suffix)
-        line = to_add("-o", f"{name}.jsonl")
+        line = _option(self._name, self._kind, "jsonl")
         return StageError(f"-o {self._name}: {why}, which {self._kind} cannot hold; {line}")
+
+
+def _option(name: str, kind: str, other: str) -> str:
+    """Return words with -o for an output of another format."""
+    for suffix in (".gz", ".bz2", ".xz", ".zst", f".{kind}", ".pq"):
+        name = name.removesuffix(suffix)
+    return to_add("-o", f"{name}.{other}")

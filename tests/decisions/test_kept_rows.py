@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from neardup.decisions.kept_rows import Columns, keep_as_rows
@@ -24,7 +25,8 @@ def test_rows_that_cannot_be_read_are_left_out_and_counted(tmp_path: Path) -> No
     sink, form = io.BytesIO(), settings_of("--input=jsonl", "--text=id").form
     file = InputFile(str(path), "rows.jsonl", NEW)
     with gone.open("rb") as decided:
-        left_out = keep_as_rows(form, [file], 1 << 20, decided, sink, ("x.jsonl", "jsonl"))
+        bad = np.array([1, 3, 6], np.uint64) + np.uint64(NEW)
+        left_out = keep_as_rows(form, [file], 1 << 20, decided, sink, ("x.jsonl", "jsonl"), bad)
     assert sink.getvalue() == b'{"id": 1}\n{"id": 3}\n'
     assert left_out == 3
 

@@ -167,6 +167,24 @@ def test_bad_and_blank_rows_are_left_out_and_counted(tmp_path: Path) -> None:
     assert "1 bad line left out of the answer" in result.err
 
 
+@pytest.mark.parametrize("memory", ["1M", "0"])
+@pytest.mark.parametrize("target", ["x.jsonl", "x.parquet"])
+def test_a_compared_row_that_cannot_be_written_is_refused(
+    target: str, memory: str, tmp_path: Path
+) -> None:
+    """Left out, it would be lost with the duplicates that are removed for it."""
+    data = b"id,text,note\n1,to be or,caf\xe9\n2,to be or,x\n3,,caf\xe9\n4,not to be,y\n"
+    (tmp_path / "a.csv").write_bytes(data)
+    words = [*RUN_LOCAL, "--output=kept", "--id=id", "--text=text", f"--memory={memory}", "a.csv"]
+    result = run([*words, "-o", target], tmp_path, cwd=tmp_path)
+    assert result.code == 1
+    assert "a.csv: row 1: " in result.err or "a.csv: line 2: " in result.err
+    assert "-o x.csv" in result.err
+    assert not (tmp_path / target).exists()
+    succeed([*words, "-o", "x.csv"], tmp_path, cwd=tmp_path)
+    assert (tmp_path / "x.csv").read_bytes() == data.replace(b"2,to be or,x\n", b"")
+
+
 @pytest.mark.first_case
 @pytest.mark.parametrize("data", [b"", b"id,text\n"])
 @pytest.mark.parametrize("target", ["x.jsonl", "x.parquet"])

@@ -356,14 +356,15 @@ def keep(plan: Plan) -> None:
             merges = Merges(form, plan.settings.merge, files, longest, lines)
             counters.add(LOST, merges.lost)
         of_file: PlacesOf = partial(Places, merges=merges)
+        found = [np.fromfile(path, np.uint64) for path in plan.paths("left_out")]
+        left_out = np.sort(np.concatenate(found))
         if plan.settings.output is OUTPUTS[MARKED]:
-            found = [np.fromfile(path, np.uint64) for path in plan.paths("left_out")]
-            left_out = np.sort(np.concatenate(found))
             of_file = partial(Marks, form, plan.settings.mark_prefix, left_out, merges=merges)
         if answer.rows:
             with answer.opened() as sink:
                 target = answer.name, answer.rows
-                left = keep_as_rows(form, files, longest, decided, sink, target, passed, of_file)
+                given = form, files, longest, decided, sink, target, left_out
+                left = keep_as_rows(*given, passed, of_file)
                 counters.add(LEFT_OUT, left)
         elif not answer.folder:
             with answer.opened() as sink:
