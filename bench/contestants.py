@@ -28,7 +28,7 @@ from typing import Callable, NamedTuple
 
 from bench.workloads import FOLDER, ROOT, Workload
 
-OURS = "run_local.sh"
+OURS, LIBRARY = "run_local.sh", "neardup.pairs"
 DEFAULT = "(its default)"  # ends the name of a peer with its own banding
 FAST = ("all", "large", "growth")
 DECISIONS = ("kept", "removed", "clusters")
@@ -188,6 +188,7 @@ CONTESTANTS = [
         )
         for join, banding, kinds in (("minhash", "15×7", FAST), ("exact", "exact", ("all",)))
     ),
+    Contestant(LIBRARY, LIBRARY, "15×7", "pairs", ("all",), peer("library")),
     Contestant("import", "floor: `import numpy`", "–", "nothing", ("start",), import_numpy),
     *(
         Contestant(name, name, "15×7", "pairs", ("all", "quick"), mrjob(name.split()[-1]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from bench.contestants import DECISIONS, DEFAULT, OURS
+from bench.contestants import DECISIONS, DEFAULT, LIBRARY, OURS
 from bench.report.figures import Table
 
 PROMISE = 0.9999
@@ -62,6 +62,9 @@ def of_our_own(of: dict[str, Table]) -> Iterator[Target]:
         least = table.get(LIMIT)
         cpu = table[OURS].cpu / least.cpu if OURS in table and least and least.done else None
         yield at_most(f"CPU seconds of {OURS} / {LIMIT}, {workload}", 2, cpu)
+    if OURS in w1 and LIBRARY in w1 and w1[LIBRARY].done:
+        of_arrays = w1[LIBRARY].cpu / w1[OURS].cpu
+        yield at_most(f"CPU seconds of {LIBRARY} / {OURS}, W1 100k", 0.8, of_arrays)
     text, sets = (of.get(f"W2 text{more}", {}) for more in ("", " as sets"))
     yield at_most("W2 text / the same as sets", 2, ratio(text, sets, OURS))
     ten = of.get("ten lines", {}).get(OURS)
