@@ -83,11 +83,11 @@ def parse_shingles(block: bytes, distinct: bool) -> tuple[np.ndarray, np.ndarray
     the n lines that are not blank: the number of the line, where its id begins and ends, where its
     last token ends, and how many values it has; none if it has a token that is not a shingle.
     """
-    most = len(block) // 2  # tokens: each has a blank or a line end behind it
+    bytes_ = np.frombuffer(block, np.uint8)
+    most = np.count_nonzero(bytes_ <= ord(" "))  # tokens: each has a blank or a line end behind it
     values = np.empty(most, np.uint64)
     scratch = np.empty(most, np.uint64) if distinct else None
-    ends = np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n"))
-    lines = np.empty((ends, LINE_FIELDS), np.int64)
+    lines = np.empty((np.count_nonzero(bytes_ == ord("\n")), LINE_FIELDS), np.int64)
     lines = lines[: _call("parse_shingles", block, len(block), values, scratch, lines)]
     return values[: lines[:, -1].sum()].copy(), lines
 
