@@ -22,6 +22,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neardup.media.frames.frame_spans import shown_ms
 from neardup.media.frames.video_prints import MIRROR, WORDS, VideoPrint
 from neardup.runtime.program import StageError
 
@@ -96,7 +97,9 @@ class FrameStore:
     @cached_property
     def seconds(self) -> NDArray[np.float64]:
         """The seconds for which the frames of each video are shown, (videos,)."""
-        lengths = self.spans[:, 1] - self.spans[:, 0]
+        lengths = shown_ms(self.spans)
+        last = self.starts[1:][np.diff(self.starts) > 0] - 1
+        lengths[last] = self.spans[last, 1] - self.spans[last, 0]
         return np.asarray(np.bincount(self.owner, lengths, minlength=len(self)) / 1000)
 
     @cached_property

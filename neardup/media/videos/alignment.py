@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neardup.media.frames.frame_spans import STILL, one_picture
+from neardup.media.frames.frame_spans import CLOSED, STILL, one_picture, shown_ms
 from neardup.media.frames.print_sources import SHORT_SECONDS
 from neardup.media.frames.video_prints import DIGEST, VideoPrint, compared, end_of, length_of
 from neardup.media.videos.runs import Run, VideoPair
@@ -43,7 +43,6 @@ from neardup.sets.ragged import chunks, spans
 NEAR = 40  # bits in which the frames of a seed may differ
 WIDE, SPREAD = (42, 56), 36  # bits: WIDE limits the seeds' median + SPREAD
 GAP = 3.0  # seconds without a match, within a run
-CLOSED = 0.26  # seconds: a shorter gap counts as matched, since ticks of a and b are not the same
 RUN_SECONDS, RUN_FRAMES = 2.0, 3  # a run has at least these …
 SHORT_SHARE = 0.8  # … or, in a short video, this share and SHORT_SECONDS
 SEEDS, SEED_SECONDS = 2, 0.4  # a line needs so many frames, and seconds that match
@@ -95,7 +94,7 @@ class Frames(NamedTuple):
     @property
     def seconds(self) -> float:
         """The total seconds for which these frames are shown."""
-        return float((self.spans[:, 1] - self.spans[:, 0]).sum()) / 1000
+        return float(shown_ms(self.spans).sum()) / 1000
 
 
 def align(seeds: NDArray[np.int64], a: Frames, b: Frames) -> tuple[Run, ...]:
@@ -245,7 +244,7 @@ def _widest(bits: Indices) -> float:
 def _run(line: Line, i: Indices, start: Floats, end: Floats) -> Run:
     """Return one run made of all the matches; they are in order of start, and may overlap."""
     before = np.maximum.accumulate(np.append(start[0], end[:-1]))
-    start = np.where(start - before <= CLOSED, before, start)
+    start = np.where(start - before <= CLOSED / 1000, before, start)
     seconds = float(np.maximum(0.0, end - np.maximum(start, before)).sum())
     first, last = float(start[0]), float(end.max())
     times = (first, last, line.rate * first + line.offset, line.rate * last + line.offset)

@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neardup.files.decoders import in_order
+from neardup.media.frames.frame_spans import shown_ms
 from neardup.media.frames.frame_store import FrameStore
 from neardup.media.videos import common
 from neardup.media.videos.alignment import Frames, pair_of, repeats
@@ -209,7 +210,9 @@ class Join:
     def _rare(self, video: int, run: Run) -> float:
         """Return the seconds of a run of a video, its `a`, without frequent frames."""
         part = self.store.frames_of(video)
-        spans = self.store.spans[part][self.frequent[part]] / 1000
+        spans = np.array(self.store.spans[part])
+        spans[:, 1] = spans[:, 0] + shown_ms(spans)
+        spans = spans[self.frequent[part]] / 1000
         return run.seconds - float(np.ptp(spans.clip(run.a_from, run.a_to), axis=1).sum())
 
     def _spans(self, i: Indices, j: Indices) -> Indices:
