@@ -198,6 +198,7 @@ QUIET = 0.1  # levels of noise; photos have more
 FRAMED, OF_LENGTH = 0.015, 0.1  # share of a side; of the seconds
 MOVED = (0.15, 0.6)  # standard deviations of levels: least of two framings, most of two copies
 ENLARGED, FAINT = (1.5, 1.3), 1 / 30  # ratios of pixels, of details; of power
+LESS = 4.0  # ratio of details: half the sides, or less
 POOR = 18.0  # step of a JPEG file of quality 35
 LOUDER = (2.5, 12.0)  # decibels: least, of the middle frequencies, and most, of any
 IN_A_CELL, OTHERS = 0.4, 1.15  # share of the mean energy; maximum ratio of most cells
@@ -241,6 +242,11 @@ def _is_enlarged(a: Facts, b: Facts) -> bool:
     faint = max(1.0, FAINT * b["spectrum"][12])
     of_a, of_b = (detail(of, faint, pixels(b), b["levels"][1]) for of in (a, b))
     return of_a < ENLARGED[1] * of_b
+
+
+def _is_reduction(a: Facts, b: Facts) -> bool:
+    """Return whether `a` has far less detail, as the thumbnail of a changed picture has."""
+    return bool(_same_length(a, b) and LESS * a["detail"] < b["detail"])
 
 
 def _has_text(a: Facts, b: Facts) -> bool:
@@ -294,6 +300,7 @@ def _has_noise(a: Facts, b: Facts) -> bool:
 
 CHANGES = {  # word: function that returns whether it describes `a` beside `b`
     "framed": _is_framed,
+    "less detail": _is_reduction,
     "enlarged": _is_enlarged,
     "compressed": lambda a, b: a.get("step", 0) > max(POOR, 1.5 * b.get("step", 0)),
     "256 colours": _is_reduced,

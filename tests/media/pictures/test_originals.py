@@ -142,6 +142,26 @@ def test_a_mirrored_one_of_two_is_doubtful_and_of_three_is_known(
     assert doubt(three[2], three[1]) == ""
 
 
+@pytest.mark.parametrize("word", ["framed", "mirrored", "cropped"])
+def test_a_large_changed_picture_is_not_removed_for_a_thumbnail(
+    word: str, scene: Image.Image, tmp_path: Path
+) -> None:
+    """Or that is doubtful: a crop is never kept before the whole."""
+    change: dict[str, Change] = {
+        "framed": lambda image: ImageOps.expand(image, 16, (0, 0, 0)),
+        "mirrored": ImageOps.mirror,
+        "cropped": lambda image: image.crop((19, 14, 365, 274)),
+    }
+    change[word](scene).save(tmp_path / "large.png")
+    for k in (1, 2):  # a majority
+        scene.resize((90 + k, 70)).save(tmp_path / f"{k}.jpg", quality=70)
+    facts, order = compare(sorted(tmp_path.iterdir(), reverse=True))
+    if word != "cropped":
+        assert order[0] == 0
+        assert word in doubt(facts[0], facts[1])
+    assert "less detail" in doubt(facts[1], facts[0])
+
+
 def test_other_colours_are_doubtful(scene: Image.Image, tmp_path: Path) -> None:
     scene.save(tmp_path / "z.png")
     scene.point(lambda level: round(0.8 * level)).save(tmp_path / "a.png")

@@ -174,6 +174,15 @@ def test_a_crop_is_known_in_a_large_group() -> None:
     assert {k: of["cut"] for k, of in enumerate(facts) if of["cut"]} == {2: 2}
 
 
+def test_a_crop_of_a_crop_is_after_it() -> None:
+    """Otherwise the centre 90 % of a picture would be removed for its own centre 95 %."""
+    many = np.random.default_rng(1).integers(0, 256, (3, 24, 32), np.uint8)
+    many[1, 0], many[2, 0] = many[0, 16], many[1, 8]
+    facts: list[Facts] = [{} for _ in many]
+    relate(facts, [each.tobytes() for each in many[::-1]], 31)
+    assert [of["cut"] for of in facts] == [3, 2, 0]
+
+
 def test_a_picture_with_bars_around_another_is_framed(tmp_path: Path) -> None:
     """Also where no borders were seen in its full size: the hash of its inside is the other's."""
     whole, facts = drawing(1), list[Facts]([{}, {}, {}])
