@@ -172,4 +172,5 @@ def _facts(
         "fps": round(float(rate or 0), 3),
         "codec": CODECS.get(stream.codec_context.name, stream.codec_context.name),
         "container": suffix if suffix in names else names[0],
+        "sound": bool(container.streams.audio),
     }

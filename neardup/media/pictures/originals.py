@@ -30,7 +30,7 @@ Facts = dict[str, Any]
 Levels = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 
-VERSION = 2  # must change with the facts
+VERSION = 3  # must change with the facts
 TILE, TILES = 32, 500  # pixels a side, and the number of tiles that are looked at
 WEB = 3  # the coding of formats into which web sites convert pictures
 OF_PLAIN = 2.5  # how far the noise of the strongest tiles is above that of the plainest
@@ -374,11 +374,15 @@ def firsthand(facts: Facts) -> tuple[float, ...]:
 
 
 def doubt(kept: Facts, removed: Facts) -> str:
-    """Return why a removal is doubtful, words with commas, or "": changes of the picture kept."""
+    """Return why a removal is doubtful, words with commas, or "": changes of the picture kept.
+
+    Of videos, only frames are compared: the removed one may be the only one with sound.
+    """
     words = list(kept.get("changes", ()))
     toned = {"grey", "clipped"} & {*words, *removed.get("changes", ())}
     words += ["colours"] * (not toned and other_colours(kept, removed))
     unknown = bool(kept.get("spectrum")) != bool(removed.get("spectrum"))
+    words += ["no sound"] * (kept.get("sound") is False and bool(removed.get("sound")))
     return ",".join(words + ["not measured"] * unknown)
 
 

@@ -49,7 +49,14 @@ def test_the_facts_of_a_video(tmp_path: Path) -> None:
     path = write_scene(tmp_path / "a b.mp4", 1, 3, 25, (160, 96))
     found, size = read(path), path.stat().st_size
     assert found.id == path_id(bytes(path))
-    facts = {"seconds": 3.0, "width": 160, "height": 96, "fps": 25.0, "codec": "h264"}
+    facts = {
+        "seconds": 3.0,
+        "width": 160,
+        "height": 96,
+        "fps": 25.0,
+        "codec": "h264",
+        "sound": False,
+    }
     facts |= {"container": "mp4", "bytes": size, "bitrate": round(size * 8 / 3)}
     assert found.facts.items() >= facts.items()
     assert found.facts["inside"] == [1.0, 1.0]

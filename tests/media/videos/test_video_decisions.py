@@ -123,3 +123,12 @@ def test_a_part_removes_no_video_and_makes_no_group() -> None:
         assert decided.removed
         assert decide(videos._replace(pairs=parts), [], threshold, True).removed == []
     assert videos.facts == same.facts
+
+
+def test_a_removal_of_the_only_video_with_sound_is_doubtful() -> None:
+    """Prints of an older version do not say whether there is sound."""
+    mute, loud, unknown = ({"sound": False}, {"sound": True}, {})
+    assert doubt(mute, loud) == "no sound"
+    assert {doubt(loud, mute), doubt(mute, mute), doubt(unknown, loud), doubt(mute, unknown)} == {
+        ""
+    }
