@@ -131,7 +131,7 @@ def whole_seconds(spans: Indices) -> float:
 def matching_seconds(spans: Indices) -> float:
     """Return the total length, in seconds, of the distinct ones of some spans (n, 2)."""
     _, at = np.unique(spans[:, 0], return_index=True)
-    return float((spans[at, 1] - spans[at, 0]).sum()) / 1000
+    return float(shown_ms(spans[at]).sum()) / 1000
 
 
 class Join:
@@ -212,8 +212,8 @@ class Join:
         part = self.store.frames_of(video)
         spans = np.array(self.store.spans[part])
         spans[:, 1] = spans[:, 0] + shown_ms(spans)
-        spans = spans[self.frequent[part]] / 1000
-        return run.seconds - float(np.ptp(spans.clip(run.a_from, run.a_to), axis=1).sum())
+        shown = (spans[self.frequent[part]] / 1000).clip(run.a_from, run.a_to)
+        return run.seconds - float(np.ptp(shown, axis=1).sum())
 
     def _spans(self, i: Indices, j: Indices) -> Indices:
         return np.hstack((self.store.spans[i], self.store.spans[j]))
