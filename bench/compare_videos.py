@@ -416,7 +416,7 @@ def made_up(hours: int) -> Iterable[VideoPrint]:
                 hashes[:, v] = hashes[:, VARIANTS.index("whole" + MIRROR * name.endswith(MIRROR))]
             if name.startswith("centre"):
                 hashes[:, v] ^= random_hashes(rng, 2)[:, v]
-            if name.startswith("uncut "):
+            if name in ("uncut 95", "uncut 90"):
                 hashes[:, v] = hashes[:, VARIANTS.index(name.replace("uncut ", "centre"))]
         if number % 10 == 1:
             hashes = last ^ random_hashes(rng, 3)

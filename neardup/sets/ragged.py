@@ -110,7 +110,9 @@ class Ragged:
     offsets: np.ndarray
     weights: np.ndarray | None = None
     # Of the rows, once `similarity.sketches` has made them; `replace` does not take them over.
-    sketches: tuple[np.ndarray, np.ndarray] | None = field(default=None, init=False)
+    sketches: tuple[np.ndarray, np.ndarray] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
 
     @classmethod
     def from_rows(cls, rows: list[list[int]]) -> Ragged:

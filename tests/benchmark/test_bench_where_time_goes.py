@@ -50,6 +50,6 @@ def test_a_run_is_told_file_by_file_and_prints_no_pairs() -> None:
     lines = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout.decode()
     rows = [line.split(" | ") for line in lines.splitlines()[2:]]
     files = [row[2].rstrip(" |") for row in rows[:-1]]
-    assert any(file.startswith("verification/") for file in files)
+    assert any(file.startswith("stages/") for file in files)
     assert all((ROOT / "neardup" / file).exists() for file in files if file != "other")
     assert float(rows[-1][0].strip("| ")) > 0
