@@ -125,24 +125,26 @@ class EdgeFile:
         self.file.flush()
         self.places = np.frombuffer(places, np.uint64) if places else np.empty(0, np.uint64)
         self.places.sort()
-        self.count = len(self.places)
-        self.old = int(np.searchsorted(self.places, np.uint64(NEW)))  # old ones come first
         if (self.places[1:] == self.places[:-1]).any():
             raise StageError(
                 "two records have the same place in the input: --keep differs from that of "
                 "mapper.py, or several mappers have read standard input, each from line 1; give "
                 "all files to one mapper.py by name"
             )
-        self._drop_lone(np.array(twins, np.uint64).reshape(-1, 2))
+        self.lone = bool(twins) and self._drop_lone(np.array(twins, np.uint64).reshape(-1, 2))
+        self.count = len(self.places)
+        self.old = int(np.searchsorted(self.places, np.uint64(NEW)))  # old ones come first
 
-    def _drop_lone(self, twins: np.ndarray) -> None:
-        """Leave out the twins of a record that is in no pair: the first of them has no line."""
+    def _drop_lone(self, twins: np.ndarray) -> bool:
+        """Leave out the twins of a record that is in no pair; return whether there are any.
+
+        The first of such twins has no line of its own.
+        """
         later, first = twins.T
         in_pairs = np.setdiff1d(self.places, later)
         lone = later[~np.isin(first, in_pairs)]
-        self.lone = len(lone) > 0
-        self.places = np.setdiff1d(self.places, lone) if self.lone else self.places
-        self.count = len(self.places)
+        self.places = np.setdiff1d(self.places, lone)
+        return len(lone) > 0
 
     def batches(self) -> Iterator[Heads]:
         """Yield all records with their edges, in order, in batches."""

@@ -31,8 +31,6 @@ from neardup.reading.row_files import CSV, JSON, json_row, write_rows
 from neardup.reading.text_rows import FlawError, Line, Row, lines_in, row_of
 from neardup.runtime.program import StageError, to_add, write_to
 
-Places64 = NDArray[np.uint64]
-
 
 def keep_as_rows(
     form: InputFormat,
@@ -41,7 +39,7 @@ def keep_as_rows(
     decided: IO[bytes],
     sink: IO[bytes],
     target: tuple[str, str],
-    uncompared: Places64,
+    uncompared: NDArray[np.uint64],
     passed: Callable[[int], None] = lambda _: None,
     of_file: PlacesOf = Places,
 ) -> int:

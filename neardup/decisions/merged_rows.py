@@ -51,7 +51,10 @@ def parse_merge(text: str) -> dict[str, str]:
     found = list(_FIELD.finditer(text))
     if not text or "".join(each[0] for each in found) != text:
         raise ValueError(f"expected FIELD, or FIELD:DELIMITER such as 'tags:;', got {text!r}")
-    return {each[1]: each[2] or "" for each in found}
+    merge = {each[1]: each[2] or "" for each in found}
+    if len(merge) < len(found):
+        raise ValueError(f"{text!r} names a field twice; leave one out")
+    return merge
 
 
 def check_files(

@@ -6,7 +6,7 @@ of these packages is imported here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, Callable, NamedTuple, Protocol, TypeVar, Union
 
 import numpy as np
@@ -104,8 +104,8 @@ def _limit(records: Any, name: str, given: Any) -> Limit:
         if (kind := _name_in(records, _KINDS)) is None:
             raise ValueError(f"{name}={given!r}: records is not a table; give each record's value")
         column = _column(records, _KINDS[kind], name, given)
-    if (values := as_list(column)) is None:
-        raise ValueError(f"{name}: expected each record's value, got {given!r:.60}")
+    if isinstance(column, (Set, Mapping)) or (values := as_list(column)) is None:
+        raise ValueError(f"{name}: expected a list of each record's value, got {given!r:.60}")
     return Limit(f"--{name}", [None if _is_null(value) else value for value in values])
 
 

@@ -171,7 +171,8 @@ static int up_to_eight_digits(const uint8_t *p, uint64_t *value)
 
 /* Parse lines `ID SHINGLE…` to rows; the text ends with LF, and CR stands only before LF.
 
-   values: results, one for each two bytes; scratch: NULL, or so many to sort each row, without repeats; lines (5 for each LF): results for each line that is not blank: its number, where
+   values: results, as many as there are blanks and LF; scratch: NULL, or so many to sort each row,
+   without repeats; lines (5 for each LF): results for each line that is not blank: its number, where
    its id begins and ends, where its last token ends, and the size of its row, 0 where it has no
    shingles or a token is not one.  Return how many such lines. */
 int64_t parse_shingles(

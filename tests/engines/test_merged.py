@@ -443,6 +443,7 @@ def test_options_that_are_refused(tmp_path: Path) -> None:
         (["--merge=t"], "a.jsonl", "--merge needs --output kept or marked, but --output is pairs"),
         (["--merge=t", "--output=kept"], "a.txt", "but --input is shingles"),
         (["--merge=3", "--output=kept"], "a.jsonl", "must both be column numbers"),
+        (["--merge=t:;,t:|", "--output=kept"], "a.jsonl", "names a field twice; leave one out"),
         (["--merge=text", "--output=kept"], "a.jsonl", "text: is the id or the text"),
         (["--merge=t:x", "--output=kept"], "b.csv", "has no column 't:x'"),
         (["--merge=t:", "--output=kept"], "a.jsonl", "--merge: expected FIELD, or FIELD:"),

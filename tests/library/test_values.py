@@ -75,11 +75,12 @@ def test_bit_vectors() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        ({"within": {*"abcde"}}, "expected a list of each record's value, got {"),
         ({"within": ["x"]}, "within: 1 values for 5 records; give one for each"),
         ({"across": "site"}, "records is not a table; give each record's value"),
         ({"within": VALUES, "across": VALUES}, "leave one of them out"),
         ({"within": TEXTS, "weights": "idf"}, "use weights tf, or none"),
-        ({"across": 7}, "across: expected each record's value, got 7"),
+        ({"across": 7}, "expected a list of each record's value, got 7"),
     ],
 )
 def test_refusals(options: dict[str, Any], said: str) -> None:
