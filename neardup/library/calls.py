@@ -22,7 +22,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from itertools import chain
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple, Union, overload
@@ -224,8 +224,13 @@ class _Run:
                 raise ValueError(f"{limit.flag.strip('-')}: {number}; give one for each")
             batches = (self._valued(batch, limit.values) for batch in batches)
         self._batches = [self._numbered(batch) for batch in portions(batches, self.settings)]
-        self._records = Batch.end_to_end(self._batches)
-        self._positions = (self._records.places - np.uint64(NEW)).astype(np.int64)
+        places = [np.empty(0, np.uint64), *(batch.places for batch in self._batches)]
+        self._positions = (np.concatenate(places) - np.uint64(NEW)).astype(np.int64)
+
+    @cached_property
+    def _records(self) -> Batch:
+        """All records at once: a copy, which a join in memory does not need."""
+        return Batch.end_to_end(self._batches)
 
     def _valued(self, batch: Batch, values: list[Any]) -> Batch:
         form = self.settings.form

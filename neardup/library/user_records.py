@@ -187,9 +187,9 @@ def as_list(values: Any) -> "list[Any] | None":
 
 
 def _copied(record: Any) -> Any:
-    """Copy a record, or both parts of an (id, record) tuple, if they have a method `copy`."""
-    if type(record) is tuple:
-        return tuple(map(_copied, record))
+    """Copy a record, or that of an (id, record) tuple, if it has a method `copy`."""
+    if type(record) is tuple and len(record) == 2:
+        return record[0], _copied(record[1])  # what can be an id never changes
     return record.copy() if hasattr(record, "copy") else record
 
 
