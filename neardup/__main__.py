@@ -16,48 +16,45 @@ from importlib import import_module
 from neardup.runtime import VERSION
 from neardup.runtime.program import AS_COMMAND, AS_MODULE, UsageError, as_called, nearest, run
 
-# A command is one file with a `main`, and one line here: its folder, and what it does.
+# The groups of `neardup --help`, by what a person wants.
+GROUPS = {
+    "find": "Find near-duplicates",
+    "clean": "Clean (also: run, images, videos and documents with --output kept or removed)",
+    "compare": "Compare with something else (also: run --against INDEX)",
+    "keep": "Keep for later",
+    "check": "Choose settings, and check results",
+}
+# A command is one file with a `main`, and one line here: its folder, its group, and what it does.
 COMMANDS = {
-    "example": ("commands", "synthetic records, as many as you want, to try the programs on"),
-    "curve": ("tools.judge", "the probability that two records share a key, for each similarity"),
-    "tune": (
-        "tools.judge",
-        "the best setting for a file: what each would find and cost, from a sample",
-    ),
-    "evaluate": ("commands", "precision and recall of a run, compared with the exact answer"),
-    "truth": ("commands", "the exact answer: all pairs, with all records in memory"),
-    "audit": ("commands", "precision and recall of a run, from a sample of a file of any size"),
-    "index": (
-        "engines.local",
-        "an index of old records, so that later runs need not read them again",
-    ),
-    "find": ("commands", "the records of an index that are similar to those of a file, best first"),
-    "convert": ("commands", "tables and texts as JSON lines, which clusters can read line by line"),
-    "sketch": ("tools.sketches", "a small sample of each record, in a file"),
-    "similar": ("tools.sketches", "pairs of similar sketches, with a confidence interval"),
-    "videos": (
-        "media.commands",
-        "videos with the same content, in whole or in part, and the matching times",
-    ),
-    "leaks": (
-        "tools.documents",
-        "records of test sets that are in training data, with the words they share",
-    ),
-    "images": ("media.commands", "similar pictures in folders, by fingerprints of their content"),
-    "documents": ("tools.documents", "similar text files in folders and archives"),
-    "folders": ("tools.documents", "folders with mostly the same files, or contained in others"),
-    "report": ("tools.report", "an HTML page of what was found, with texts side by side"),
+    "images": ("media.commands", "find", "similar pictures in folders, by their content"),
+    "videos": ("media.commands", "find", "videos with the same content, in whole or in part"),
+    "documents": ("tools.documents", "find", "similar text files in folders and archives"),
+    "leaks": ("tools.documents", "clean", "records of test sets that are in training data"),
+    "convert": ("commands", "clean", "tables and texts as JSON lines, which clusters can read"),
+    "folders": ("tools.documents", "compare", "folders with mostly the same files, or in others"),
+    "find": ("commands", "compare", "the records of an index that are similar to those of a file"),
+    "index": ("engines.local", "keep", "an index of old records, which are then not read again"),
+    "sketch": ("tools.sketches", "keep", "a small sample of each record, in a file"),
+    "similar": ("tools.sketches", "keep", "pairs of similar sketches, with a confidence interval"),
+    "example": ("commands", "check", "synthetic records, as many as you want, to try it on"),
+    "curve": ("tools.judge", "check", "the probability that two records share a key"),
+    "tune": ("tools.judge", "check", "the best setting for a file, from a sample"),
+    "evaluate": ("commands", "check", "precision and recall, compared with the exact answer"),
+    "truth": ("commands", "check", "the exact answer: all pairs, with all records in memory"),
+    "audit": ("commands", "check", "precision and recall of a run, from a sample of any size"),
+    "report": ("tools.report", "check", "an HTML page of what was found, with texts side by side"),
     "judge": (
         "tools.judge",
-        "pairs to judge by eye, one after the other: the precision of a run, and pairs to keep out",
+        "check",
+        "pairs to judge by eye: the precision, and pairs to keep out",
     ),
-    "why": ("tools.judge", "why two records are a pair or not: what they share, and which keys"),
+    "why": ("tools.judge", "check", "why two records are a pair or not, and their keys"),
 }
-# The commands that run the job: the program of each, and what it does.
+# The commands that run the job: the program of each, its group, and what it does.
 JOBS = {
-    "run": ("local.run", "the job: all pairs of similar records; same as ./run_local.sh"),
-    "hadoop": ("hadoop.submit", "the job on a Hadoop cluster; same as ./run_hadoop.sh"),
-    "spark": ("spark.spark_submit", "the job on Spark; same as ./run_spark.sh"),
+    "run": ("local.run", "find", "the job: all pairs of similar records; same as ./run_local.sh"),
+    "hadoop": ("hadoop.submit", "find", "the job on a Hadoop cluster; same as ./run_hadoop.sh"),
+    "spark": ("spark.spark_submit", "find", "the job on Spark; same as ./run_spark.sh"),
 }
 HELP = """usage: python3 -m neardup COMMAND [-h] ...
        python3 -m neardup --version
@@ -123,7 +120,7 @@ def main() -> int:
     if command in COMMANDS:
         main_of_command = import_module(f"neardup.{COMMANDS[command][0]}.{command}").main
         return run(f"{AS_COMMAND} {command}", main_of_command)
-    engine, _ = JOBS[command]
+    engine, *_ = JOBS[command]
     return import_module(f"neardup.engines.{engine}").command()
 
 
@@ -133,8 +130,8 @@ def _about(word: str, rest: list[str]) -> None:
         print(f"neardup {VERSION} ({'compiled' if kernels.COMPILED else 'numpy'} kernels)")
         return
     if word in ("-h", "--help"):
-        listed = (f"    {name:10}{purpose}" for name, (_, purpose) in {**JOBS, **COMMANDS}.items())
-        print(as_called(HELP.format(commands="\n".join(listed))), end="")
+        commands = "\n\n".join(_listed(group) for group in GROUPS)
+        print(as_called(HELP.format(commands=commands)), end="")
         return
     others = import_module("neardup.tools.documents.line_to_type")
     if word in others.REMOVING:
@@ -151,6 +148,12 @@ def _about(word: str, rest: list[str]) -> None:
     raise UsageError(
         f"{word!r} is not a command{meant}; python3 -m neardup --help lists the commands"
     )
+
+
+def _listed(group: str) -> str:
+    every = {**JOBS, **COMMANDS}.items()
+    lines = (f"    {name:11}{does}" for name, (_, of, does) in every if of == group)
+    return "\n".join([f"{GROUPS[group]}:", *lines])
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup.__main__ import COMMANDS
+from neardup.__main__ import COMMANDS, GROUPS, JOBS
 from neardup.reading.compressed import unpacked
 from neardup.tools.documents import folders
 from tests.support.cases import crossed
@@ -80,6 +80,16 @@ def call(command: str, tmp_path: Path, records: bytes = GOOD, pairs: bytes = PAI
 def test_every_command_is_tested_here() -> None:
     assert list(COMMANDS) != []
     assert CALLS.keys() == COMMANDS.keys()
+
+
+def test_the_help_lists_every_command_once_below_its_group(tmp_path: Path) -> None:
+    shown = succeed([*NEARDUP, "--help"], tmp_path).out.decode()
+    listed = shown.partition("In order of use")[0]
+    below = dict(re.findall(r"^(\S.*):\n((?:    .+\n)+)", listed, re.M))
+    assert list(below) == list(GROUPS.values())
+    for name, (_, group, does) in {**JOBS, **COMMANDS}.items():
+        assert f"    {name:11}{does}\n" in below[GROUPS[group]]
+        assert len(re.findall(rf"^ +{name} ", listed, re.M)) == 1
 
 
 @every_command

@@ -62,7 +62,7 @@ def page() -> str:
             title = f"Only `neardup {command}`" if command else heading.capitalize()
             sections.setdefault(title, []).extend(e for e in entries if e[0] not in known)
         known |= {each[0] for entries in sections.values() for each in entries}
-    does = {name: what for name, (_, what) in {**JOBS, **COMMANDS}.items()}
+    does = {name: what for name, (*_, what) in {**JOBS, **COMMANDS}.items()}
     rows = "".join(f"| `{name}` | {what} |\n" for name, what in does.items())
     commands = f"## Commands\n\n| `neardup` | what it does |\n|---|---|\n{rows}"
     tables = [commands]
