@@ -15,6 +15,8 @@ import json
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from decimal import Decimal
 from importlib import import_module
 from itertools import chain, groupby, repeat
 from tempfile import TemporaryFile
@@ -23,15 +25,15 @@ from typing import Any
 import numpy as np
 
 from neardup.lines.answer_lines import is_mark, kept_place
-from neardup.reading.blocks import LINE_BITS, NEW, read_files
+from neardup.reading.blocks import LINE_BITS, NEW, Block, read_files
 from neardup.reading.dialects import Dialect
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
-from neardup.reading.missing_fields import kind_of, listed
+from neardup.reading.missing_fields import LISTED, kind_of, listed
 from neardup.reading.row_files import json_row
 from neardup.reading.separated_rows import TABS, Table, field_spans, row_ends, separated, split_rows
 from neardup.reading.table_files import is_mergeable
-from neardup.reading.text_rows import Fields, Line, lines_in, row_of
+from neardup.reading.text_rows import Fields, FlawError, Line, lines_in, row_of
 from neardup.runtime.program import StageError, UsageError, shown
 
 FLAG = "--merge"
@@ -58,13 +60,18 @@ def parse_merge(text: str) -> dict[str, str]:
 
 
 def check_files(
-    form: InputFormat, merge: Merge, files: Sequence[InputFile], as_rows: bool = False
+    form: InputFormat,
+    merge: Merge,
+    files: Sequence[InputFile],
+    max_line: int,
+    as_rows: bool = False,
 ) -> None:
-    """Raise an error if the columns of tables cannot be merged; as_rows: in another format."""
+    """Raise an error if fields are unknown or cannot be merged; as_rows: in another format."""
     formats = set[str]()
     for path, name, _ in files:
-        kind, columns = form.kind_of(name), form.columns(path, name) if form.has_header else ()
+        kind, columns = form.kind_of(name), form.columns(path, name)
         names, types = [getattr(each, "name", each) for each in columns], [kind]
+        names = names if form.has_header else [str(i + 1) for i in range(len(names))]
         for field, delimiter in merge.items() if names else ():
             if names.count(field) != 1:
                 what = "several columns" if field in names else "no column"
@@ -79,9 +86,36 @@ def check_files(
                     "can be written as JSON lines: -o FILE.jsonl"
                 )
         formats.add(" ".join(types))
+    if all(form.kind_of(file.name) == "jsonl" for file in files):
+        _check_rows(form, merge, files, max_line)
     if len(formats) > 1 and not as_rows:
         both = " and ".join(sorted(formats))
         raise UsageError(f"{FLAG}: {both}; write the rows in one format: -o FILE.jsonl")
+
+
+def _check_rows(form: InputFormat, merge: Merge, files: Sequence[InputFile], most: int) -> None:
+    """Raise StageError if no row has a field; files are read up to a row with the last field."""
+    unseen, there = {*merge}, set[str]()
+    for *_, line in _lines(form, merge, files, most):
+        with suppress(FlawError):
+            row = row_of(line)
+            unseen -= row.keys()
+            there.update(row if len(there) <= LISTED else ())
+        if not unseen:
+            return
+    for field in sorted(unseen) if there else ():
+        raise StageError(f"no row has {field!r}; name one with {FLAG}: {listed(sorted(there))}")
+
+
+def _lines(
+    form: InputFormat, merge: Merge, files: Sequence[InputFile], max_line: int
+) -> Iterator[tuple[Block, int, Line]]:
+    """Yield each block, the number of each of its rows, and the row with the fields to merge."""
+    read = form._replace(fields=Fields("", (*merge,), needs_id=False)).pieces_of_any
+    paths, names, places = map(list, zip(*files))
+    for block in read_files(paths, max_line, names=names, places=places, pieces=read):
+        for number, line in lines_in([] if block.flaw else block.data):
+            yield block, number, line
 
 
 class Merges:
@@ -112,33 +146,29 @@ class Merges:
 
     def _read(self, files: Sequence[InputFile], max_line: int) -> None:
         """Check the rows that take part, and write their values to a file."""
-        wanted, seen = chain(map(int, self._places), [END]), set[str]()
-        place, fields = next(wanted), Fields("", (*self.merge,), needs_id=False)
-        read = self.form._replace(fields=fields).pieces_of_any
-        for path, name, first in files:
-            for block in read_files([path], max_line, names=[name], places=[first], pieces=read):
-                for number, line in lines_in([] if block.flaw else block.data):
-                    if block.first + number == place:
-                        names = self._write(line, f"{block.place}{block.line + number}")
-                        seen.update(names if self.form.is_of_lines(name) else self.merge)
-                        place = next(wanted)
-            if place < first + (1 << LINE_BITS):
-                raise StageError(f"{name}: is not the file that was decided on; run the job again")
-        for field in {*self.merge} - seen if seen else ():
-            there = listed(sorted(seen))
-            raise StageError(f"no row to merge has {field!r}; name one with {FLAG}: {there}")
+        wanted = chain(map(int, self._places), [END])
+        place = next(wanted)
+        for file in files:
+            for block, number, line in _lines(self.form, self.merge, [file], max_line):
+                if block.first + number == place:
+                    self._write(line, f"{block.place}{block.line + number}")
+                    place = next(wanted)
+            if place < file.first + (1 << LINE_BITS):
+                again = "is not the file that was decided on; run the job again"
+                raise StageError(f"{file.name}: {again}")
 
-    def _write(self, line: Line, where: str) -> Iterable[str]:
-        """Write the values of a row; return its fields."""
+    def _write(self, line: Line, where: str) -> None:
+        """Write the values of a row."""
         self._offsets.append(self._values.tell())
         try:
             row = row_of(line)
+            if isinstance(line, bytes):
+                _check_numbers(line, self.merge)
             values = [parts(row.get(f), f, how, where) for f, how in self.merge.items()]
             self._values.write(json.dumps(values, allow_nan=False).encode() + b"\n")
-        except ValueError as flaw:  # a bad row, NaN, or a number above 1e308
+        except ValueError as flaw:  # a bad row, NaN, or a number that is not exact
             remedy = f"mend this row, or leave out {FLAG}"
             raise StageError(f"{where}: {flaw}, in a row to merge; {remedy}") from None
-        return row
 
     def added(self, first: int) -> Iterator[tuple[int, Added]]:
         """Yield the place of each kept row of a file, in order, and the values of removed ones."""
@@ -305,6 +335,20 @@ def _json_span(text: str, field: str) -> tuple[int, int]:
             found = begin, at
         at = skip(at)
     return found or (at, at)
+
+
+def _check_numbers(line: bytes, fields: Iterable[str]) -> None:
+    """Raise ValueError if a number in one of the fields has more digits than a float holds."""
+    text = line.decode("utf-8", "surrogateescape")
+    for begin, end in (_json_span(text, field) for field in fields):
+        json.loads(text[begin:end] or "null", parse_float=_exact)
+
+
+def _exact(text: str) -> float:
+    with suppress(ArithmeticError):  # an exponent of 20 digits
+        if Decimal(text) == Decimal(repr(number := float(text))):
+            return number
+    raise ValueError(f"a number of 64 bits cannot hold {text}")
 
 
 def parts(value: Any, field: str, delimiter: str, where: str) -> list[Any]:

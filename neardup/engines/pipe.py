@@ -293,7 +293,7 @@ def keep() -> None:
             if "-" in names and (flag := _of_one_machine(settings)):
                 raise UsageError(f"-: {flag} reads its input twice; name FILE instead")
             if settings.merge:
-                merged_rows.check_files(form, settings.merge, files)
+                merged_rows.check_files(form, settings.merge, files, settings.max_line)
                 how = files, settings.max_line, lines_from(decided, files[0].first)
                 merges = merged_rows.Merges(form, settings.merge, *how)
                 if merges.lost:

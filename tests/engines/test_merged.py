@@ -345,6 +345,11 @@ def test_odd_files(name: str, tmp_path: Path) -> None:
 
 ROW = '{{"id": {}, "text": "x y z", "t": {}}}\n'
 REFUSED = {
+    **{
+        number: ("a.jsonl", ROW.format(1, "[]") + ROW.format(2, f"[[{number}]]"), "t", wrong)
+        for number in ("9007199254740993.0", "0.10000000000000000001", "1e400", f"1e-{'9' * 20}")
+        for wrong in [f"line 2: a number of 64 bits cannot hold {number}, in a row to merge"]
+    },
     "number": ("a.jsonl", ROW.format(1, "[1]") + ROW.format(2, 3), "t", "line 2: field 't' is 3, "),
     "object": (
         "a.jsonl",
@@ -365,7 +370,8 @@ REFUSED = {
         "--merge t is for lists",
     ),
     "misspelt": ("a.jsonl", ROW.format(1, "[]") * 2, "u", "it has id, t, text"),
-    "infinite": ("a.jsonl", ROW.format(1, "[]") + ROW.format(2, "[1e400]"), "t", "line 2: Out of"),
+    "alone": ("a.jsonl", ROW.format(1, "[]"), "t,u", "no row has 'u'; name one with --merge: it"),
+    "no such number": ("a.tsv", "1\tx\ta\n", "3:;,4:;", "has no column '4'; name one with --merge"),
     "column": ("a.csv", "id,text,t\n1,x,a\n2,x,b\n", "u:;", "it has id, text, t"),
     "twice": ("a.csv", "id,text,t,t\n1,x,a,b\n2,x,b,c\n", "t:;", "has several columns 't'"),
     "no delimiter": (
@@ -382,12 +388,23 @@ REFUSED = {
 def test_refusals(why: str, tmp_path: Path) -> None:
     name, text, merge, message = REFUSED[why]
     (tmp_path / name).write_text(text)
-    flags = ["--id=1", "--text=2"] * (why == "few")
+    flags = ["--id=1", "--text=2"] * (name == "a.tsv")
     flags += [f"--merge={merge}", "--output=kept"]
-    for more in ([], ["-o", tmp_path / ("out.jsonl" if why != "few" else "out")]):
+    for more in ([], ["-o", tmp_path / ("out.jsonl" if name != "a.tsv" else "out")]):
         wrong = run([*RUN_LOCAL, *flags, *more, tmp_path / name], tmp_path)
         assert (wrong.code > 0, wrong.out, (tmp_path / "out.jsonl").exists()) == (True, b"", False)
         assert message in wrong.err.splitlines()[-1]
+
+
+def test_numbers_are_exact(tmp_path: Path) -> None:
+    """Integers have any size, and a decimal that a double holds is the same number."""
+    numbers = "9007199254740993, 123456789012345678901234567890, 1.50, 0.1, 1e22, -0.0"
+    (tmp_path / "a.jsonl").write_text(ROW.format(1, "null") + ROW.format(2, f"[{numbers}]"))
+    (tmp_path / "b.jsonl").write_text('{"id": 3, "text": "x", "big": 0.10000000000000000001}\n')
+    flags = ["--output=kept", "--merge=t", tmp_path / "b.jsonl", tmp_path / "a.jsonl"]
+    _, line = succeed([*RUN_LOCAL, *flags], tmp_path).out.splitlines()
+    exact = json.loads(f"[{numbers}]", parse_float=Fraction)
+    assert json.loads(line, parse_float=Fraction)["t"] == exact
 
 
 @pytest.mark.parametrize("flags", [["--output=kept", "--merge=t:;"], ["--output=marked"]])

@@ -112,7 +112,7 @@ def main(
                 asked = settings.form, settings.mark_prefix
                 check_files(*asked, plan.new_files(), settings.max_line)
             if settings.merge:
-                how = settings.merge, plan.new_files(), bool(answer.rows)
+                how = settings.merge, plan.new_files(), settings.max_line, bool(answer.rows)
                 merged_rows.check_files(settings.form, *how)
             if settings.output.rows and not (answer.folder or answer.rows):
                 check_one_answer(settings.form, plan.new_files())
