@@ -277,20 +277,28 @@ def keep() -> None:
     args = asked.parse_args()
     blocks.check_inputs([args.decided])
     with open(args.decided, "rb") as decided:
+        settings = settings_before_counts(Options.of(args))
+        marked = settings.output is OUTPUTS[MARKED]
         if blocks.in_task():
             first = input_files.task_place(list_of_files(args.input_files))
             pieces = iter(lambda: sys.stdin.buffer.read(blocks.BLOCK_BYTES), b"")
             gone = (parse_decided(line)[0] for _, line in lines_from(decided, first))
-            whole = blocks.start_of_split().of_file
-            write_all(kept_lines(blocks.with_line_ends(pieces), first, gone, whole))
+            start = blocks.start_of_split()
+            lines = blocks.with_line_ends(pieces)
+            lines = kept_lines(lines, first, () if marked else gone, start.of_file)
+            name = start.place.removesuffix(": ")
+            if marked:
+                lines = pairs.marked_lines(lines, first, name, settings, decided)
+            write_all(lines)
         else:
-            names, settings = args.files or ["-"], settings_before_counts(Options.of(args))
+            names = args.files or ["-"]
             blocks.check_inputs(names)
             places = blocks.file_places(0, len(names))
             files = list(map(input_files.InputFile, names, names, places))
             check_one_answer(settings.form, files)
             merges, form = None, settings.form
-            if "-" in names and (flag := _of_one_machine(settings)):
+            if "-" in names and (marked or settings.merge):
+                flag = "--output marked" if marked else merged_rows.FLAG
                 raise UsageError(f"-: {flag} reads its input twice; name FILE instead")
             if settings.merge:
                 merged_rows.check_files(form, settings.merge, files, settings.max_line)
@@ -299,7 +307,7 @@ def keep() -> None:
                 if merges.lost:
                     print(many(merges.lost, LOST), file=sys.stderr)
             of_file: PlacesOf = partial(Places, merges=merges)
-            if settings.output is OUTPUTS[MARKED]:
+            if marked:
                 prefix = settings.mark_prefix
                 check_files(form, prefix, files, settings.max_line)
                 left_out, counters = array("Q"), Counters("keep", verbosity=QUIET)
@@ -351,9 +359,9 @@ def checked(args: Namespace, no_xz: str) -> Settings:
     options = Options.of(args)
     settings = settings_before_counts(options)
     settings.form.check_task()
-    if flag := _of_one_machine(settings):
+    if settings.merge:
         line = shlex.join([*options.given_arguments(), *args.inputs])
-        raise UsageError(f"{flag}: needs one machine; type: ./run_local.sh {line}")
+        raise UsageError(f"{merged_rows.FLAG}: needs one machine; type: ./run_local.sh {line}")
     names = [*options.against, *args.inputs]
     if not all([*names, args.output_folder]):
         raise UsageError("INPUT and OUTPUT must not be empty")
@@ -364,13 +372,6 @@ def checked(args: Namespace, no_xz: str) -> Settings:
     if args.reducers not in (None, "auto"):
         integer("--reducers", args.reducers, 1, 999999)
     return settings
-
-
-def _of_one_machine(settings: Settings) -> str:
-    """Return the option whose answer a cluster cannot write, or ""."""
-    if settings.merge:
-        return merged_rows.FLAG
-    return "--output marked" if settings.output is OUTPUTS[MARKED] else ""
 
 
 def check_unchanged(before: Iterable[tuple[Any, ...]], after: Iterable[tuple[Any, ...]]) -> None:

@@ -36,7 +36,7 @@ from neardup.reading.fingerprint_lines import (
 from neardup.reading.input_check import Parser
 from neardup.reading.looks import seen
 from neardup.reading.missing_fields import checked, options_for
-from neardup.reading.separated_rows import header_of, separated_pieces
+from neardup.reading.separated_rows import header_of, rows_of, separated_pieces
 from neardup.reading.shingle_lines import parse_shingle_lines, parse_weighted_lines
 from neardup.reading.shingling import Shingler
 from neardup.reading.table_files import TABLES, check_pyarrow, opened_typed
@@ -109,6 +109,11 @@ def refuse_other(path: str, name: str, kind: str) -> None:
         options = options_for(rows, ["--input", table])
         advice = f"; {to_add(*options)}" if options else ", but no column has a text"
         raise StageError(f"{name}: is {TABLES[table].file}{advice}")
+
+
+def _parse_rows(parse: Callable[[Any], Any], columns: dict[str, int], block: Any) -> Any:
+    """Parse rows of TSV without a header, or the lines that a task has read instead of them."""
+    return parse(rows_of("tsv", columns, 0, block) if isinstance(block, bytes) else block)
 
 
 class InputFormat(NamedTuple):
@@ -250,6 +255,8 @@ class InputFormat(NamedTuple):
             parse = with_ranks(parse, self.fields)
         if self.values:
             parse = with_values(parse, self.values, self.fields, self.sets_apart)
+        if self.input == "tsv" and self.fields and self.fields.numbered:
+            return partial(_parse_rows, parse, self.fields.places(()))
         return parse
 
     @property

@@ -10,7 +10,7 @@ If --output needs a decision, `reduce_buckets` writes edges, and one more step d
 are removed, or finds the clusters, in little memory for any number of edges:
 
     buckets → edges ~ sort ~ decision → records that are removed → the lines of the input
-              reduce_buckets          decide_edges               ~ sort ~ keep_lines
+              reduce_buckets          decide_edges               ~ sort ~ kept_lines, marked_lines
 """
 
 import tempfile
@@ -24,6 +24,7 @@ import numpy as np
 
 from neardup.decisions.decide import Copies, clusters, decided
 from neardup.decisions.edge_file import EdgeFile
+from neardup.decisions.marked_rows import Marks
 from neardup.lines import answer_lines
 from neardup.lines.answer_lines import format_decided, is_estimate, parse_pair, removed_line
 from neardup.lines.keyed_lines import format_keyed_lines
@@ -31,6 +32,7 @@ from neardup.options.settings import Settings
 from neardup.reading.blocks import NEW, Block, blocks_of, in_task
 from neardup.reading.dialects import as_in_file
 from neardup.reading.input_check import NOT_UTF8, BadLine
+from neardup.reading.input_files import InputFile
 from neardup.reading.looks import misencoded, misread
 from neardup.reading.table_files import TABLES
 from neardup.reading.text_rows import with_row_ids
@@ -130,7 +132,7 @@ def parsed(
         batch, bad_lines = settings.parse(block.data)
         good = len(batch.ids) + len(batch.without_shingles) + batch.without_value
         check_start(block, good, bad_lines, settings, counters)
-        numbers = [bad.number for bad in bad_lines] + [*batch.without_shingles]
+        numbers = _uncompared(batch, bad_lines)
         left_out(array("Q", [block.first + number for number in numbers]).tobytes())
         for bad in bad_lines:
             reject(block, bad, settings, counters)
@@ -151,6 +153,10 @@ def parsed(
             if fields := settings.form.fields:
                 ids = with_row_ids(ids, batch.places.tolist(), block, fields)
             yield replace(batch, ids=ids, places=batch.places + np.uint64(block.first))
+
+
+def _uncompared(batch: Batch, bad: Iterable[BadLine]) -> list[int]:
+    return [*(line.number for line in bad), *batch.without_shingles]
 
 
 def check_start(
@@ -307,7 +313,32 @@ def decide_edges(
                 yield b"%b\t%b\n" % (tag.id_of(first), tag.id_of(record))
 
 
-def check_lines(read: int, written: int, removed: int) -> None:
+def marked_lines(
+    pieces: Iterable[bytes], first: int, name: str, settings: Settings, decided: IO[bytes]
+) -> Iterator[bytes]:
+    """Yield a task's lines as --output marked writes them.
+
+    pieces: of these lines, which end with LF
+    first: the place of the first line
+    decided: the sorted lines of the decision on the whole input
+    """
+    form, held = settings.form, list[bytes]()
+    kind = form.kind_of(name)
+    for piece in pieces:
+        cut = piece.rfind(b"\n") + 1
+        lines = b"".join((*held, piece[:cut])).split(b"\n")[:-1] if cut else []
+        held = [piece[cut:]] if cut else [*held, piece]
+        long = [i for i, line in enumerate(lines) if len(line) > settings.max_line]
+        short = (line * (len(line) <= settings.max_line) + b"\n" for line in lines)
+        left_out = sorted([*long, *_uncompared(*settings.parse(b"".join(short)))])
+        places = np.array(left_out, np.uint64) + np.uint64(first)
+        file = InputFile(name, name, first)
+        marks = Marks(form, settings.mark_prefix, places, decided, file)
+        yield b"".join(marks.line(i, line, kind) + b"\n" for i, line in enumerate(lines, first))
+        first += len(lines)
+
+
+def check_lines(read: int, written: int, removed: int = 0) -> None:
     """Raise StageError unless `read` minus `written` lines equals the number of removed records."""
     if read - written != removed:
         raise StageError(

@@ -52,7 +52,7 @@ OUTPUTS = {
     ),
     "marked": Output(
         "all lines of the input with four more columns: the record that each one duplicates, the "
-        "similarity, its cluster, and how many records it stands for (on one machine only)",
+        "similarity, its cluster, and how many records it stands for",
         *DECISION,
         decides=RECORDS,
         rows=True,

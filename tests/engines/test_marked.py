@@ -17,11 +17,11 @@ from tests.support.corpus_in_forms import CORPUS, FLAGS, FORMS, ROWS, made
 from tests.support.engines import (
     DECIDE,
     DECIDING,
+    INLINE,
     KEEP,
     MAPPER,
     NEARDUP,
     REDUCER,
-    RUN_HADOOP,
     RUN_LOCAL,
     VIDEOS,
     in_order,
@@ -121,6 +121,62 @@ def test_lines_of_odd_files(engine: str, rule: str, tmp_path: Path) -> None:
     assert answers(rows) == tuple(others)
     assert all(others)
     assert sum(row["copies"] or 0 for row in rows) == sum(1 for r in found.records if r)
+
+
+def odd_lines(kind: str) -> list[bytes]:
+    """Return near-copies as lines of a kind, and lines that are not records, with odd ends."""
+    lines = []
+    for i, line in enumerate(near_copies(7)):
+        id_ = line.id.replace(b"\1", b"_").decode()
+        text = " ".join(f"{'w' * (kind == 'tsv')}{n}" for n in sorted(line.set))
+        if kind == "jsonl":
+            fields = {"more": {"copies": 1}, "id": id_, "text": text}
+            lines.append(json.dumps(fields, indent=None).encode() + b" " * (i % 2))
+        else:
+            lines.append(f"{id_}\t{text}".encode())
+    odd = [b"", b" ", b"no\xffutf", b"x", b"long " + b"y" * (1 << 20), b"{}", b'{"id":"e"}', b"e\t"]
+    for i, line in enumerate(odd[:4] if kind == "tsv" else odd):
+        lines.insert(3 + i * 7 % len(lines), line)
+    return [line + [b"\n", b"\r\n", b"\n"][i % 3] for i, line in enumerate(lines)]
+
+
+@pytest.mark.parametrize("against", [False, True], ids=["one", "two"])
+@pytest.mark.parametrize("kind", ["shingles", "text", "jsonl", "tsv"])
+def test_tasks_write_the_lines_of_one_machine(kind: str, against: bool, tmp_path: Path) -> None:
+    """Three tasks of Hadoop, by hand: each reads, and then marks, the lines of one split."""
+    lines = odd_lines(kind)
+    names, files = ["old", "new"] if against else ["new"], dict[str, list[bytes]]()
+    for i, name in enumerate(names):
+        files[name] = lines[i :: len(names)]
+        (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + b"".join(files[name]))
+    (tmp_path / "list").write_text("".join(f"{name}\thdfs:///{name}\n" for name in names))
+    flags = ["--output=marked", f"--input={kind}", "--exact", "--threshold=0.8", "--max-line=1"]
+    flags += ["--max-bad=1", *["--shingle=word:1"] * (kind != "shingles")]
+    flags += ["--id=1", "--text=2"] * (kind == "tsv")
+    more = [f"--against={tmp_path}/old"] if against else []
+    here = succeed([*RUN_LOCAL, *flags, *more, tmp_path / "new"], tmp_path).out
+    flags += [f"--input-files={tmp_path}/list", *["--against=list"] * against]
+
+    def task(command: list[Any], name: str, i: int) -> bytes:
+        cut = len(files[name]) // 3
+        start = sum(map(len, files[name][: i * cut]), start=3 * (i > 0))
+        part = (b"" if i else b"\xef\xbb\xbf") + b"".join(
+            files[name][i * cut :][: cut + 99 * (i == 2)]
+        )
+        env = {
+            "mapreduce_map_input_file": f"hdfs:///{name}",
+            "mapreduce_map_input_start": str(start),
+            "mapreduce_map_input_length": str(len(part)),
+        }
+        return succeed([*command, *flags], tmp_path, part, **env).out
+
+    keyed = in_order(b"".join(task(MAPPER, name, i) for name in names for i in range(3)))
+    edges = in_order(succeed([*REDUCER, *flags], tmp_path, keyed).out)
+    (tmp_path / "decided").write_bytes(succeed([*DECIDE, *flags], tmp_path, edges).out)
+    there = [task([*KEEP, f"--decided={tmp_path}/decided"], "new", i) for i in range(3)]
+    assert all(there)
+    assert b"".join(there) == here.removeprefix(b"\xef\xbb\xbf")
+    assert here.count(b'"copies":0,') + here.count(b"\t0\t") > 3
 
 
 def test_against(tmp_path: Path) -> None:
@@ -278,8 +334,8 @@ def test_refusals(tmp_path: Path) -> None:
     }.items():
         wrong = run([*RUN_LOCAL, *flags, tmp_path / "a.txt"], tmp_path)
         assert (wrong.code, message in wrong.err) == (2, True)
-    line = "type: ./run_local.sh --threshold=0.8 --output=marked a"
-    wrong = run([*RUN_HADOOP, "--output=marked", "--threshold=0.8", "a", "b"], tmp_path)
+    wrong = run([*INLINE, "--output=marked", "a.txt"], tmp_path)
+    line = "type: ./run_local.sh --output=marked a.txt"
     assert (wrong.code, wrong.err.splitlines()[-1].endswith(line)) == (2, True)
     wrong = run([*NEARDUP, "documents", "--output=marked", "."], tmp_path)
     assert (wrong.code, "marked" in wrong.err) == (2, True)

@@ -114,13 +114,24 @@ def test_kept_by_a_field(tmp_path: Path) -> None:
         ["--output=removed", "--rule=cluster"],
         ["--output=clusters"],
         ["--output=kept"],
+        ["--output=marked"],
         ["--output=removed", "--scheme=prefix", "--measure=containment", "--keep=smallest"],
         ["--output=removed", "--across=id:[.]([0-9])"],
         ["--across=id:[.]([0-9])"],
         ["--output=clusters", "--within=id:([0-9])[.]"],
         ["--output=removed", "--not-pairs={}"],
     ],
-    ids=["removed", "clusters", "kept", "contained", "across", "pairs", "within", "apart"],
+    ids=[
+        "removed",
+        "clusters",
+        "kept",
+        "marked",
+        "contained",
+        "across",
+        "pairs",
+        "within",
+        "apart",
+    ],
 )
 def test_the_same_as_on_one_machine(
     flags: list[str], files: dict[str, Path], hdfs: str, tmp_path: Path

@@ -208,6 +208,8 @@ def test_zstd_is_read_or_refused_in_a_line(spark: Any, tmp_path: Path) -> None:
         ["--output=removed", "--rule=cluster"],
         ["--output=kept"],
         ["--output=kept", "--against={old}"],
+        ["--output=marked"],
+        ["--output=marked", "--against={old}"],
         ["--output=pairs", "--against={old}", "--between"],
         ["--output=removed", "--across=id:([0-9])$"],
         ["--output=pairs", "--within=id:([0-9])$"],
@@ -231,6 +233,16 @@ def test_decisions_and_two_collections(
         != b""
     )
     assert counts(capsys.readouterr().err) == counts(expected.err)
+
+
+@pytest.mark.parametrize("output", ["pairs", "kept", "marked"])
+def test_columns_by_number(spark: Any, tmp_path: Path, output: str) -> None:
+    file = tmp_path / "a.tsv"
+    file.write_text("1\tx y z\t-\n2\tx y z\n\n3\tx\n4\n", newline="")
+    flags = ["--id=1", "--text=2", f"--output={output}", "--max-bad=1", file]
+    here = succeed([*RUN_LOCAL, *flags], tmp_path).out
+    assert answer(spark, tmp_path / "out", *flags) == in_order(here)
+    assert here.count(b"\n") == {"pairs": 1, "kept": 4, "marked": 5}[output]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from neardup.engines.hadoop import hdfs_folders, shipping, sizes, watching
 from neardup.options.settings import counts_first
 from neardup.options.table import Options
 from neardup.runtime.program import StageError, UsageError
+from neardup.verification import OUTPUTS
 
 # Names of shipped files, in a task's folder.
 CODE, VENV, COUNTS = "neardup-job", "venv", "counts"
@@ -114,18 +115,20 @@ def decide_job(asked: Submission, edges: str, output: str, counts: str) -> list[
     reducer = task(asked, "step.py", "decide", *options)
     heap = min(MOST_HEAP, sizes.heap(asked.memory))
     # step.py keep does a binary search in a plain file; other answers may be compressed.
-    one = {sizes.REDUCERS: 1, **(PLAIN if asked.options.output == "kept" else {})}
+    one = {sizes.REDUCERS: 1, **(PLAIN if OUTPUTS[asked.options.output].rows else {})}
     own = {"mapreduce.reduce.java.opts": f"-Xmx{heap}m"}
     words = [*_sorted(edges), "-output", output, "-reducer", reducer]
     return streaming(asked, "decision", own, [*_always(one), *files], words)
 
 
 def keep_job(asked: Submission, decided: str, output: str) -> list[str]:
-    """Return the command line of the job that writes the kept lines, one part for each split."""
+    """Return the command line of the job that writes kept or marked lines, one part a split."""
     files = _always({sizes.REDUCERS: 0, **WHOLE_LINES, **_splits(asked)})
     files += _from_cluster({DECIDED: f"{decided}/part-00000"})
     files += _along(asked)
-    mapper = task(asked, "step.py", "keep", f"--decided={DECIDED}", f"--input-files={LIST}")
+    parsing = replace(asked.options, counts=None, own_counts=False, not_pairs=None)
+    options = flags(replace(asked, options=parsing))
+    mapper = task(asked, "step.py", "keep", f"--decided={DECIDED}", *options)
     words = [*_records(asked, old=False), "-output", output, "-mapper", mapper]
     return streaming(asked, "kept lines", _reading(asked), files, words)
 
@@ -203,7 +206,8 @@ def _splits(asked: Submission) -> sizes.Properties:
     A line's place follows from its split (`reading.blocks`).  With one map asked for, splits depend
     on the blocks of each file alone.
     """
-    return {sizes.MAPS: 1} if asked.options.against and asked.options.output == "kept" else {}
+    rows = OUTPUTS[asked.options.output].rows
+    return {sizes.MAPS: 1} if asked.options.against and rows else {}
 
 
 def task(asked: Submission, script: str, *words: str) -> str:

@@ -29,6 +29,7 @@ from neardup.runtime.counters import Counters
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages import phases, token_counting
 from neardup.stages.pairs import check_lines, decide_edges
+from neardup.verification import OUTPUTS
 
 NAME = "run_hadoop.sh"
 SUMS, COUNTS, KEYS, PAIRS, DEDUP = "sums", "counts", "shared", "pairs", "dedup"
@@ -43,8 +44,8 @@ A TAB B TAB SIMILARITY.
     ./run_hadoop.sh --input text --threshold 0.8 '/data/articles/*.txt.gz' /data/pairs
     ./run_hadoop.sh --output kept --removed /data/removed /data/videos /data/clean
 
-With --output kept, each part of OUTPUT has the kept lines of one split of the input; records are in
-the order of file paths, and of lines within a file.
+With --output kept or marked, each part of OUTPUT has the lines of one split of the input, in order;
+the parts are not.  The first record is that of the first file by path, and of its first line.
 
 Separate several INPUTs by blanks; a comma may be used in a pattern only, as in {jan,feb}.
 Data between the jobs of a run is in _neardup-ID.OUTPUT beside OUTPUT, until the run ends.
@@ -207,7 +208,7 @@ def planned(asked: jobs.Submission) -> Commands:
     """Return the commands of all jobs that the options require, without running them."""
     output, *removed = asked.answers
     tokens_first, keys_first = counts_first(asked.options), asked.rounds == "2"
-    kept = asked.options.output == "kept"
+    kept = OUTPUTS[asked.options.output].rows
     several = tokens_first or keys_first or asked.dedup or asked.decides
     parent, slash, name = output.rpartition("/")
     between = f"{parent}{slash}_neardup-{secrets.token_hex(8)}.{name}" if several else ""
@@ -290,7 +291,8 @@ def _check(ended: dict[str, watching.Job], asked: jobs.Submission, counts: dict[
         phases.check_rounds({**ended[PAIRS].counters(), **again})
     if KEPT in ended:
         read, written = map(ended[KEPT].hadoop_counter, ("Map input records", "Map output records"))
-        check_lines(read, written, counts.get(summary.REMOVED, 0))
+        removed = counts.get(summary.REMOVED, 0)
+        check_lines(read, written, removed if asked.options.output == "kept" else 0)
         check_unchanged(asked.listed, sizes.listed(asked.inputs))
 
 

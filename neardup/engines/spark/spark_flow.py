@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Callable
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -143,7 +144,16 @@ class SparkJob:
         places = [found.value for found in self.answer(lines, rounds).collect()]
         gone = np.frombuffer(b"".join(places), "<u8").astype(np.uint64)
         everywhere = self.spark.sparkContext.broadcast(gone)
-        keep = self.tasks.keep(lambda: everywhere.value, self._later.add)
+        keep = self.tasks.keep(self._later.add, lambda: everywhere.value)
+        return new.mapInArrow(keep, VALUE)
+
+    def marked(self, lines: DataFrame, new: DataFrame, rounds: int, folder: str) -> DataFrame:
+        """Return all lines of `new` with their marks; the decision is written to a new folder."""
+        found = self.answer(lines, rounds).selectExpr("cast(value as string) as value")
+        found.write.option("compression", "none").text(folder)
+        (name,) = self.spark.read.text(folder).inputFiles()  # of one task
+        self.spark.sparkContext.addFile(unquote(name))
+        keep = self.tasks.keep(self._later.add, decided=name.rpartition("/")[2])
         return new.mapInArrow(keep, VALUE)
 
     def reports(self) -> list[dict[str, Any]]:

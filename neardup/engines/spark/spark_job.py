@@ -3,6 +3,7 @@
 import argparse
 import logging
 import os
+import secrets
 import signal
 import sys
 from dataclasses import replace
@@ -28,6 +29,7 @@ from neardup.runtime.program import StageError, run
 from neardup.runtime.summary import REMOVED, judged, print_summary, total
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages import pairs, phases, token_counting
+from neardup.verification import MARKED
 
 
 def main() -> None:
@@ -53,7 +55,13 @@ def answer(spark: SparkSession, args: argparse.Namespace) -> None:
         counts = read_counts(options.counts, options.own_counts)
     settings = token_counting.with_cost_printed(Settings.of(options, counts), options.verbosity)
     options = replace(options, counts=None, own_counts=False, not_pairs=None)
-    reports = _carry_out(spark, args, options, settings, counts)
+    decided = f"{args.output_folder.rstrip('/')}.neardup-{secrets.token_hex(8)}"
+    try:
+        reports = _carry_out(spark, args, options, settings, counts, decided)
+    finally:
+        if options.output == MARKED:
+            system, folder = spark_lines.file_system(spark, decided)
+            system.delete(folder, True)
     none = _nothing(settings)
     if reports:  # zero counts within the first stage: no time is added
         none.update((name, reports[0][name]) for name in ("stage", "started", "ended"))
@@ -68,8 +76,12 @@ def _carry_out(
     options: Options,
     settings: Settings,
     counts: "TokenCounts | None",
+    decided: str,
 ) -> list[dict[str, Any]]:
-    """Write OUTPUT, or remove it after a failure; return the reports of all tasks."""
+    """Write OUTPUT, or remove it after a failure; return the reports of all tasks.
+
+    decided: a new folder for the decision of --output marked
+    """
     system, output = spark_lines.file_system(spark, args.output_folder)
     if system.exists(output):
         raise StageError(f"{args.output_folder} already exists; name another OUTPUT, or remove it")
@@ -85,17 +97,18 @@ def _carry_out(
         spark_tasks.Tasks(options, counts, partitions, places, decides, settings.not_pairs),
         settings,
     )
-    if decides == "kept":
+    if settings.output.rows:
         before = spark_lines.states_of_files(spark, new)
-        blocks = job.kept(lines, spark_lines.lines_of_files(spark, new), rounds)
+        again = lines, spark_lines.lines_of_files(spark, new), rounds
+        blocks = job.kept(*again) if decides == "kept" else job.marked(*again, decided)
     else:
         blocks = job.answer(lines, rounds)
     try:
         blocks.selectExpr("cast(value as string) as value").write.text(args.output_folder)
         counted = total(report["counts"] for report in job.reports())
         phases.check_rounds(counted)
-        if decides == "kept":
-            names = (spark_tasks.READ, spark_tasks.WRITTEN, REMOVED)
+        if settings.output.rows:
+            names = spark_tasks.READ, spark_tasks.WRITTEN, *[REMOVED] * (decides == "kept")
             pairs.check_lines(*(counted.get(name, 0) for name in names))
             check_unchanged(before, spark_lines.states_of_files(spark, new))
     except BaseException as error:

@@ -40,7 +40,7 @@ DESCRIPTION = """Find the similar pairs of records in files on Spark.
 
 INPUT is a file, a folder or a pattern, plain, .gz or .bz2, on any file system that Spark reads;
 OUTPUT a new folder for the pairs: A TAB B TAB SIMILARITY.
-With --output kept, each part of OUTPUT has the kept lines of some splits of the input.
+With --output kept or marked, each part of OUTPUT has the lines of some splits of the input.
 
     ./run_spark.sh data/videos.txt pairs
     ./run_spark.sh --master yarn --conf spark.executor.instances=40 /data/videos /data/pairs

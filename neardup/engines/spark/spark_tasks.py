@@ -23,7 +23,7 @@ from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
+from pyspark import SparkFiles, TaskContext
 
 from neardup.engines.spark.spark_lines import blocks_of_batches, kept_lines, rows_of_batches
 from neardup.lines.answer_lines import parse_decided
@@ -34,7 +34,7 @@ from neardup.runtime.counters import Counters
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages import phases
 from neardup.stages.candidate_keys import HELD_BYTES, BloomFilter
-from neardup.stages.pairs import decision, dedup_pairs, sorted_lines
+from neardup.stages.pairs import decision, dedup_pairs, marked_lines, sorted_lines
 from neardup.verification.not_pairs import NotPairs
 
 ROW = "part int, block binary, report binary"
@@ -132,16 +132,29 @@ class Tasks:
                 yield block[:-1]
 
     def keep(
-        self, gone: Callable[[], np.ndarray], report: Callable[[list[bytes]], None]
+        self,
+        report: Callable[[list[bytes]], None],
+        gone: Callable[[], np.ndarray] | None = None,
+        decided: str = "",
     ) -> Callable[[Batches], Rows]:
-        """Return the task that yields the kept lines, in blocks without their last line end."""
+        """Return the task that yields the kept lines, in blocks without their last line end.
+
+        gone: returns the places (uint64, ascending) of the removed records
+        decided: instead, a file of the SparkContext with the decision, by which lines are marked
+        """
 
         def task(batches: Batches) -> Rows:
-            prepare()
-            counters = Counters("keep")
+            settings, counters = self._settings(), Counters("keep")
             assert self.places is not None
             for rows in rows_of_batches(batches):
-                block = kept_lines(rows, self.places, gone())
+                if gone:
+                    block = kept_lines(rows, self.places, gone())
+                else:
+                    first = rows.split.first(self.places) + rows.number - 1
+                    lines = [rows.bytes(rows.low, rows.high)]
+                    with open(SparkFiles.get(decided), "rb") as file:
+                        how = first, rows.split.name, settings, file
+                        block = b"".join(marked_lines(lines, *how))
                 counters.add(READ, rows.high - rows.low)
                 counters.add(WRITTEN, block.count(b"\n"))
                 if block:
