@@ -14,6 +14,7 @@ Letters: n records, some of them with equal sets; P pairs.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import combinations
@@ -38,7 +39,7 @@ RANK_BITS = 64 - HASH_BITS  # records are fewer than 2^RANK_BITS
 RANK = np.uint64((1 << RANK_BITS) - 1)
 JOINED_BYTES = 60  # for each token in an exact join, at its peak
 KEY_BYTES, TOKEN_BYTES, RECORD_BYTES, PAIR_BYTES = 20, 24, 400, 128
-MAX_PAIRS, MAX_COMPARED = 32, 4096  # per record: similar sets, and sets that share a key
+MAX_PAIRS, MAX_COMPARED = 32, 4096  # per record: edges of a decision, and sets that share a key
 MAX_BLOCKS = 8  # blocks of sets, which are joined two by two; each costs a pass over the records
 MOST_THREADS = 4  # each holds the words of a band
 COLLISION, LONG = 5e-9, 5.0  # seconds: of one collision, and of a join that keys may shorten
@@ -99,7 +100,7 @@ def pair_lines(
 ) -> JoinedLines | None:
     """Return the lines of the pairs, or edges; None if they take more than `memory` bytes.
 
-    It also returns None for very many pairs, of which buckets write only what a decision needs, and
+    It also returns None for very many pairs if buckets write only those that a decision needs, and
     for sets of frequent tokens only, if other keys cost less.
     batches: returns the batches of all records, each time that it is called; tokens may be of any
     unsigned type.
@@ -113,13 +114,14 @@ def pair_lines(
         return None
     first = first_rows(known.sums + known.kinds if len(known.kinds) else known.sums)
     row = np.flatnonzero(first == np.arange(n))
+    useful = MAX_PAIRS * n if settings.output.decides else sys.maxsize
     if settings.scheme.finds_every_pair:
         ranges = blocks_of(known.sizes[row], memory)
         memory -= min(JOINED_BYTES * int(known.sizes[row].sum()), memory // 2)
-        most = min(MAX_PAIRS * n, memory // PAIR_BYTES)
+        most = min(useful, memory // PAIR_BYTES)
         found = joined_sets(batches, [row[low:high] for low, high in ranges], settings, most)
     else:
-        most = min(MAX_PAIRS * n, memory // PAIR_BYTES)
+        most = min(useful, memory // PAIR_BYTES)
         found = sharing_keys(known, row, measure, most, threads)
     if found is None:
         return None
