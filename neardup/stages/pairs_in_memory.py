@@ -231,7 +231,7 @@ def sharing_keys(
 
     def found_in(k: int) -> np.ndarray | None:
         """Return packed pairs (uint64, ascending) in every `threads`th band, from the kth."""
-        found = np.empty(0, np.uint64)
+        found, new = np.empty(0, np.uint64), [np.empty(0, np.uint64)]
         for make in makers[k::threads]:
             words = make()
             i, later = partners_in(words, beyond)
@@ -242,11 +242,12 @@ def sharing_keys(
                 right = words[spans(i[low:high] + 1, later[low:high])] & RANK
                 ends = left.view(np.int64), right.view(np.int64)
                 possible = may_reach(measure, maps, sizes, *ends)
-                packed = left[possible] << np.uint64(RANK_BITS) | right[possible]
-                found = distinct(np.concatenate((found, packed)))[0]
+                new.append(left[possible] << np.uint64(RANK_BITS) | right[possible])
+                if sum(map(len, new)) > len(found):  # else many pairs would be sorted many times
+                    found, new = distinct(np.concatenate((found, *new)))[0], []
                 if len(found) > most:
                     return None
-        return found
+        return distinct(np.concatenate((found, *new)))[0]
 
     if threads == 1:
         parts = [found_in(0)]
