@@ -54,7 +54,7 @@ def main() -> None:
     blocks = read_files(args.files, settings.max_line, pieces=form.pieces)
     rows = (row for block in blocks for row in _rows(block, form, settings, counters))
     # A lone surrogate, such as \\ud83d, stays escaped; 1e400, which is infinite here, becomes null.
-    lines = (json.dumps(plain_value(row), ensure_ascii=False) + "\n" for row in rows)
+    lines = (json.dumps(plain_value(row, finite=True), ensure_ascii=False) + "\n" for row in rows)
     write_all(line.encode("utf-8", "backslashreplace") for line in lines)
     counters.report()
 

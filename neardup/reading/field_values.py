@@ -29,6 +29,7 @@ from neardup.runtime.program import UsageError
 from neardup.sets.ragged import Batch, Ragged, spans
 
 WITHIN, ACROSS = "--within", "--across"
+_OF_JSON = (bool, int, float, list, tuple, dict)  # others, such as dates, are text as they are
 
 
 class Values(NamedTuple):
@@ -65,9 +66,10 @@ class Values(NamedTuple):
 
     def text(self, value: Any) -> str | None:
         """Return a field's value as the text that is compared; None if there is none."""
+        value = value.tolist() if hasattr(value, "tolist") else value  # of numpy
         if value is None or value == "" or value != value:  # NaN
             return None
-        text = value if isinstance(value, str) else _as_json(value)
+        text = _as_json(value) if isinstance(value, _OF_JSON) else str(value)
         if self.pattern is None:
             return text
         found = self.pattern.search(text)

@@ -122,7 +122,11 @@ def write_rows(
 
 def json_row(row: Row) -> bytes:
     r"""Return a row as a JSON line; a lone surrogate, such as \ud83d, stays escaped."""
-    text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+    how: Any = dict(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    try:
+        text = json.dumps(row, **how)
+    except ValueError:  # infinite
+        text = json.dumps(plain_value(row, finite=True), **how)
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
@@ -140,7 +144,7 @@ def _csv_field(value: Any) -> str:
     if isinstance(value, str):
         quoted = not value or SPECIAL.search(value)
         return '"' + value.replace('"', '""') + '"' if quoted else value
-    return "" if plain_value(value) is None else json.dumps(value)  # 1e400 is infinite
+    return "" if plain_value(value) is None else json.dumps(value).replace("Infinity", "inf")
 
 
 def _write_typed(sink: IO[bytes], form: str, rows: Iterable[Row], columns: Columns) -> None:

@@ -230,6 +230,7 @@ def separated_pieces(
         if fields.numbered or not fields.texts or not {*fields.texts} <= {*header}:
             other = seen(table.header + first.data, kind)
             named = (len(names) > 1 and all(map(ANY_NAME.fullmatch, header))) or not fields.texts
+            named |= len(header) > 1 and fields.id in header
             if other.like and (not named or other.like in (JSON_LINES, JSON_PARTS)):
                 raise StageError(f"{name}: {other.message()}")
         if table.header:

@@ -129,7 +129,7 @@ class ArrowTable:
         tops = (name if name in names else name.split(".")[0] for name in columns or ())
         reader = self._opened(sorted({*map(names.index, tops)}))
         numbers = range(0 if self._stream else reader.num_record_batches)
-        begin = 0
+        begin = self._file.tell()
         for batch in reader if self._stream else map(reader.get_batch, numbers):
             batch = _checked(batch)
             ends = np.cumsum(sum(map(_row_bytes, batch.columns), np.zeros(batch.num_rows)))
@@ -137,6 +137,11 @@ class ArrowTable:
             end = self._file.tell()
             yield RowGroup(batch.num_rows, size, begin, end, partial(_parts, batch, ends))
             begin = end
+        if self._stream and self._file.tell() == begin:  # as of a writer that was killed
+            end = "printf '\\377\\377\\377\\377\\0\\0\\0\\0' >> FILE"
+            raise import_module("pyarrow").ArrowInvalid(
+                f"the stream has no end, so that rows may be missing; if none is, type: {end}"
+            )
         if self._stream and self._file.read(1):  # such as another stream, whose rows would be lost
             raise import_module("pyarrow").ArrowInvalid("more bytes follow the end of the stream")
 

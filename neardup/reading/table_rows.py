@@ -199,8 +199,10 @@ def _as_id(value: Any) -> Any:
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
-def plain_value(value: Any, strings: bool = False) -> Any:
-    """Convert a value of a row to a JSON value; other types become text.
+def plain_value(value: Any, strings: bool = False, finite: bool = False) -> Any:
+    """Convert a value of a row to a JSON value; NaN becomes null, and other types text.
+
+    finite: also make null of infinite numbers, which JSON lacks, and other formats have
 
     Bytes become base64, or with `strings` text, since Spark and Hive have written strings as bytes;
     UnicodeDecodeError if they are not UTF-8.
@@ -208,11 +210,11 @@ def plain_value(value: Any, strings: bool = False) -> Any:
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
-        return value if value - value == 0 else None  # NaN and infinity
+        return None if value != value or (finite and value - value) else value
     if isinstance(value, dict):
-        return {str(key): plain_value(each, strings) for key, each in value.items()}
+        return {str(key): plain_value(each, strings, finite) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain_value(each, strings) for each in value]
+        return [plain_value(each, strings, finite) for each in value]
     if not isinstance(value, bytes):
         return str(value)
     return value.decode() if strings else binascii.b2a_base64(value, newline=False).decode()

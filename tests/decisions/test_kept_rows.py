@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from neardup.lines.answer_lines import format_decided
 from neardup.reading.blocks import NEW
 from neardup.reading.input_files import InputFile
 from tests.support.drawn import settings_of
+from tests.support.programs import NEARDUP, succeed
 
 
 def test_rows_that_cannot_be_read_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -43,3 +46,21 @@ def test_a_column_of_small_and_huge_integers_is_unsigned(values: Any, wrap: Any)
         columns.add([{"a": wrap(value)}])
     kind = arrow.uint64()
     assert columns.kinds == {"a": kind if wrap(0) == 0 else arrow.list_(kind)}
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "arrow"])
+def test_infinite_numbers_are_kept_where_a_format_has_them(kind: str, tmp_path: Path) -> None:
+    tables = pytest.importorskip("tests.support.typed_tables")
+    numbers = [math.inf, -math.inf, math.nan]
+    rows = {"id": ["a", "b", "c"], "text": ["x", "y", "z"], "n": numbers}
+    tables.write_table(tables.arrow.table(rows), tmp_path / "t.parquet")
+    out = tmp_path / f"x.{kind}"
+    succeed([*NEARDUP, "run", "--output=kept", "-o", out, tmp_path / "t.parquet"], tmp_path)
+    data = out.read_bytes()
+    if kind == "csv":
+        assert data == b"id,text,n\na,x,inf\nb,y,-inf\nc,z,\n"
+    elif kind == "jsonl":
+        assert [json.loads(line)["n"] for line in data.splitlines()] == [None] * 3
+    else:
+        found = tables.read_table(data)["n"].to_pylist()
+        assert found == [math.inf, -math.inf, None]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -62,6 +65,20 @@ def test_values_of_texts(kind: str) -> None:
         values = sites if kind == "list" else np.array([1, 2, 1, 1, np.nan])
         found = neardup.pairs(TEXTS, across=values)
     assert [tuple(pair[:2]) for pair in found] == [(0, 1), (1, 2)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [np.int64(1), np.float32(0.5), np.bool_(True), Decimal("1.50"), date(2024, 1, 2), [1, "x"]],
+    ids=lambda value: type(value).__name__,
+)
+def test_values_are_compared_as_text(value: Any) -> None:
+    same = value.tolist() if hasattr(value, "tolist") else value
+    equal = [value, same, json.dumps(same) if isinstance(same, (bool, list)) else str(same)]
+    assert neardup.pairs(["a b c"] * 3, across=equal) == []
+    assert len(neardup.pairs(["a b c"] * 3, within=equal)) == 3
+    lists = [np.array(range(2000)), np.array([*range(1000), 7, *range(1001, 2000)])]
+    assert neardup.pairs(["a b c"] * 2, within=lists) == []
 
 
 def test_bit_vectors() -> None:

@@ -46,6 +46,14 @@ def plain(some: Rows) -> Rows:
     return [{name: row[name] for name in ("lang", "uuid", "body")} for row in some]
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.parquet"])
+def test_a_name_with_a_comma_must_be_renamed(name: str, tmp_path: Path) -> None:
+    path = written(tmp_path / name, [{"id": f"r{i}", "to,be": "a b c", "c": "d"} for i in range(2)])
+    told = run([*RUN_LOCAL, "--text=to,be", path], tmp_path)
+    assert (told.code, told.out) == (1, b"")
+    assert "--text has names between commas; rename 'to,be'" in told.err
+
+
 @pytest.mark.first_case
 @crossed(suffix=[".jsonl", ".csv", ".tsv", ".parquet", ".arrow"], flags=["", "--text=titel"])
 def test_the_line_to_type_finds_the_pair(suffix: str, flags: str, tmp_path: Path) -> None:

@@ -147,6 +147,19 @@ def test_a_stream_that_is_cut_short_or_followed_by_another(share: float, tmp_pat
     assert f"{path}: is not an Arrow file, or damaged: " in result.err
 
 
+def test_a_stream_without_its_end_is_cut_between_batches(tmp_path: Path) -> None:
+    """The line that the message names makes it a whole one."""
+    path = tmp_path / "stream.arrow"
+    write_table(arrow.table({"id": ["a", "b"], "text": ["to be"] * 2}), path)
+    data = path.read_bytes()
+    path.write_bytes(data.removesuffix(b"\xff\xff\xff\xff\0\0\0\0"))
+    result = run([*RUN_LOCAL, "--output=kept", path], tmp_path)
+    assert (result.code, result.out, result.left) == (1, b"", [])
+    line = result.err.strip().partition("if none is, type: ")[2]
+    run(["sh", "-c", line.replace("FILE", str(path))], tmp_path)
+    assert path.read_bytes() == data
+
+
 # What stays.
 
 

@@ -33,7 +33,7 @@ from neardup.options.command_parser import SHARED, STANDARD_INPUT, VERBOSITY, Co
 from neardup.reading import blocks
 from neardup.reading.compressed import opened
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError, cores, run, whole, write_all
+from neardup.runtime.program import UsageError, cores, run, whole, write_all
 
 MAX_SHARES = 4096
 SPECIAL = re.compile(rb"[*?\[\]{}\\]")
@@ -203,7 +203,7 @@ def videos() -> None:
     }
     if args.step == "common":
         if not args.clusters:
-            raise StageError("needs --clusters FILE, the output of `./step.py videos clusters`")
+            raise UsageError("needs --clusters FILE, the output of `./step.py videos clusters`")
         found = Clusters.read(lines_of([args.clusters]))
         steps["common"] = partial(video_steps.common_frames, clusters=found, options=options)
     with working_folder():
