@@ -160,7 +160,8 @@ class NotPairs:
         """Mark the sets that may be in a pair to keep out, or that have a record apart (bool)."""
         marked = np.isin(bitmaps_and_sums(sets)[1], self._sums)
         if self.by_ids:
-            marked |= [not self._ids.isdisjoint(self._bare(some)) for some in ids]
+            apart = [not self._ids.isdisjoint(self._bare(some)) for some in ids]
+            marked |= np.array(apart, bool)  # of none, too
         return marked
 
     def has(self, a: bytes, b: bytes, set_a: bytes, set_b: bytes) -> bool:

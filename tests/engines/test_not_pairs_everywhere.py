@@ -106,3 +106,13 @@ def test_what_is_refused(folder: Path, tmp_path: Path) -> None:
     other = [*words, "--input=text", out(folder, "pairs.verdicts")]
     refuse(other, tmp_path, "grep ^different", code=1)
     assert run([*words, out(folder, "pairs")], tmp_path).code == 1
+
+
+@pytest.mark.parametrize("data", [b"a 1 2\n", b"a 1 2\nb 7 8\n"], ids=["one", "two"])
+@pytest.mark.parametrize("output", ["pairs", "removed", "clusters", "links"])
+def test_where_no_two_records_are_compared(data: bytes, output: str, tmp_path: Path) -> None:
+    (tmp_path / "ids").write_bytes(b"a\tb\n")
+    (tmp_path / "records").write_bytes(data)
+    words = [*RUN_LOCAL, out(tmp_path, "ids"), f"--output={output}", tmp_path / "records"]
+    for more in (["--exact"], [], ["--exact", "--memory=0"]):
+        assert succeed([*words, *more], tmp_path).out == b""
