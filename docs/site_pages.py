@@ -1,7 +1,8 @@
 """A hook of mkdocs that adds pages from outside docs/ to the site, and adapts links.
 
 README.md becomes the start page.  A link to a file that is not a page, such as a module, becomes
-its path, since the site has no source code.
+its path, since the site has no source code.  Notebooks become pages: their cells of text are
+Markdown, and the others are blocks of code.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ PAGES = {
     "SECURITY.md": "security.md",
     "bench/NOTES.md": "notes.md",
     **{f"bench/results/{p.name}": f"results/{p.name}" for p in ROOT.glob("bench/results/*.md")},
-    **{f"docs/{p.name}": p.name for p in ROOT.glob("docs/*") if p.suffix != ".py"},
+    **{f"docs/{p.name}": p.name for p in ROOT.glob("docs/*.*") if p.suffix != ".py"},
+    **{
+        f"docs/notebooks/{p.name}": f"notebooks/{p.with_suffix('.md').name}"
+        for p in ROOT.glob("docs/notebooks/*.py")
+    },
 }
 SOURCES = {page: source for source, page in PAGES.items()}
 LINK = re.compile(r"(!?)\[((?:[^][]|\[[^]]*\])*)\]\(([^)\s]+)\)")
@@ -32,9 +37,25 @@ LINK = re.compile(r"(!?)\[((?:[^][]|\[[^]]*\])*)\]\(([^)\s]+)\)")
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     for source, page in PAGES.items():
-        if not source.startswith("docs/"):
-            files.append(File.generated(config, page, content=(ROOT / source).read_text("utf-8")))
+        text = (ROOT / source).read_text("utf-8") if source.endswith((".md", ".py")) else ""
+        if source.endswith(".py"):
+            files.append(File.generated(config, page, content=as_markdown(text)))
+        elif not source.startswith("docs/"):
+            files.append(File.generated(config, page, content=text))
     return files
+
+
+def as_markdown(notebook: str) -> str:
+    """Return a notebook of cells, in percent form, as Markdown.
+
+    >>> as_markdown("# %% [markdown]\\n# # One\\n#\\n# two\\n\\n# %%\\nx = 3\\n")
+    '# One\\n\\ntwo\\n\\n```python\\nx = 3\\n```\\n'
+    """
+    cells = []
+    for head, cell in re.findall(r"^# %%(.*)\n((?:(?!# %%).*\n)*)", notebook, re.M):
+        text = re.sub(r"^# ?", "", cell, flags=re.M).strip()
+        cells.append(text if "markdown" in head else f"```python\n{cell.strip()}\n```")
+    return "\n\n".join(cells) + "\n"
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:

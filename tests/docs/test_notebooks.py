@@ -1,0 +1,54 @@
+"""Notebooks of docs/notebooks/ run as scripts, draw their plots, and are pages of the site."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.py"))
+MARKS = {"frames": [pytest.mark.spark]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "notebook",
+    [pytest.param(each, id=each.stem, marks=MARKS.get(each.stem, [])) for each in NOTEBOOKS],
+)
+def test_a_notebook_runs_and_draws_what_it_shows(notebook: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    text = notebook.read_text("utf-8")
+    shown = re.findall(r"^# !\[[^]]+\]\((.+)\)$", text, re.M)
+    assert len(text.splitlines()) <= 80
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
+    done = subprocess.run(
+        [sys.executable, notebook], cwd=tmp_path, env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "pairs" in done.stdout
+    drawn = [file.name for file in tmp_path.iterdir() if file.suffix in (".svg", ".png")]
+    assert shown == drawn != []
+    assert (notebook.parent / shown[0]).stat().st_size
+
+
+def test_each_notebook_is_a_page_of_the_site() -> None:
+    pytest.importorskip("mkdocs")
+    spec = importlib.util.spec_from_file_location("site_pages", ROOT / "docs" / "site_pages.py")
+    assert spec
+    assert spec.loader
+    site = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(site)
+    menu = (ROOT / "mkdocs.yml").read_text("utf-8")
+    assert len(NOTEBOOKS) == 3
+    for notebook in NOTEBOOKS:
+        assert f"notebooks/{notebook.stem}.md" in menu
+        page = site.as_markdown(notebook.read_text("utf-8"))
+        assert page.startswith("# ")
+        assert page.count("```python") == len(re.findall(r"^# %%$", notebook.read_text(), re.M))
+        assert "import neardup\n" in page or '"neardup"' in page
