@@ -30,6 +30,7 @@ COMMANDS = {
     "videos": ("media.commands", "find", "videos with the same content, in whole or in part"),
     "documents": ("tools.documents", "find", "similar text files in folders and archives"),
     "leaks": ("tools.documents", "clean", "records of test sets that are in training data"),
+    "passages": ("tools.documents", "clean", "runs of words that occur in several texts"),
     "convert": ("commands", "clean", "tables and texts as JSON lines, which clusters can read"),
     "folders": ("tools.documents", "compare", "folders with mostly the same files, or in others"),
     "find": ("commands", "compare", "the records of an index that are similar to those of a file"),

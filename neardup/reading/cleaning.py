@@ -88,7 +88,7 @@ class _Blanks(dict[int, int]):
         return self[code]
 
 
-_BLANKS = _Blanks()
+PUNCTUATION_BLANKS = _Blanks()
 
 
 def without_punctuation(text: str) -> str:
@@ -97,7 +97,7 @@ def without_punctuation(text: str) -> str:
     >>> without_punctuation("“Don't,” she said – it's a well-known trick!").split()
     ['Dont', 'she', 'said', 'its', 'a', 'well', 'known', 'trick']
     """
-    text = re.sub(APOSTROPHE, "", text).translate(_BLANKS)
+    text = re.sub(APOSTROPHE, "", text).translate(PUNCTUATION_BLANKS)
     return text if text.isascii() else re.sub(ORPHANS, "", text)
 
 

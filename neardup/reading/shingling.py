@@ -34,7 +34,7 @@ numbers.
 import re
 import string
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
@@ -123,6 +123,12 @@ def words(text: str) -> list[str]:
     (['Kafka:', '海', '辺', 'の', 'Kafka'], ['ที่', 'นี่'])
     """
     return _word().findall(text) if _may_be_unspaced(text) else text.split()
+
+
+def word_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where each of `words` begins and ends."""
+    pattern = _word() if _may_be_unspaced(text) else re.compile(r"\S+")
+    return (found.span() for found in pattern.finditer(text))
 
 
 def joined(words: Iterable[str]) -> str:

@@ -465,3 +465,48 @@ WIDE int64_t prefix_pairs(
     *at = y;
     return found;
 }
+
+/* Hash each word of lines `to be or ⏎`, which have a blank after each word, and the run of `width`
+   words that begins there: 0 if its line ends before, and never else.  power: factor^width.  starts,
+   words, runs: results, with room for each blank.  Return the number of words. */
+int64_t hash_runs(const uint8_t *lines, int64_t size, int64_t width, uint64_t base, uint64_t factor,
+                  uint64_t power, int64_t *starts, uint64_t *words, uint64_t *runs)
+{
+    int64_t n = 0, of_line = 0, start = 0;
+    uint64_t word = 0, run = 0;
+    for (int64_t at = 0; at < size; at++) {
+        if (lines[at] == '\n') {
+            of_line = 0, run = 0, start = at + 1;
+        } else if (lines[at] != ' ') {
+            word = word * base + lines[at] + 1;
+        } else {
+            starts[n] = start, start = at + 1;
+            words[n] = mix(word), word = 0;
+            runs[n] = 0;
+            run = run * factor + words[n];
+            if (++of_line > width)
+                run -= power * words[n - width];
+            if (of_line >= width) {
+                uint64_t mixed = mix(run);
+                runs[n - width + 1] = mixed ? mixed : 1;
+            }
+            n++;
+        }
+    }
+    return n;
+}
+
+/* Note runs (n; 0: none) in a filter of 2^log slots of two bits: seen, and seen again. */
+void note_runs(const uint64_t *runs, int64_t n, int64_t log, uint8_t *filter)
+{
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t slot = runs[i] >> (64 - log);
+        uint8_t seen = (uint8_t)(1 << 2 * (slot & 3)), *four = filter + (slot >> 2);
+#ifdef __GNUC__
+        if (i + 16 < n)
+            __builtin_prefetch(filter + (runs[i + 16] >> (66 - log)), 1);
+#endif
+        if (runs[i])
+            *four |= (uint8_t)(*four & seen ? seen << 1 : seen);
+    }
+}

@@ -19,10 +19,11 @@ import numpy as np
 FILE = "libkernels.so"
 LANES = 16  # as in kernels.c
 LINE_FIELDS = 5
-COUNTING = ["close_pairs", "parse_shingles", "prefix_pairs", "words_of_shared_keys"]
+COUNTING = ["close_pairs", "hash_runs", "parse_shingles", "prefix_pairs", "words_of_shared_keys"]
 # Those that count nothing:
 OTHERS = [
     "band_words",
+    "note_runs",
     "parity_maps",
     "part_sums",
     "shared_sizes",
@@ -227,3 +228,21 @@ def prefix_pairs(
     while at[0] < n:
         found = _call("prefix_pairs", *sets, low, *scratch, touched, at, counts, pairs, room)
         yield pairs[:found].copy()
+
+
+def hash_runs(
+    lines: bytes, width: int, base: int, factor: int, power: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return where each word of lines begins (int64) and the hash of its run (uint64).
+
+    See `repeated_runs.hashed`.
+    """
+    words = lines.count(b" ")
+    starts, hashes, runs = np.empty(words, np.int64), *np.empty((2, words), np.uint64)
+    _call("hash_runs", lines, len(lines), width, base, factor, power, starts, hashes, runs)
+    return starts, runs
+
+
+def note_runs(runs: np.ndarray, log: int, seen: np.ndarray) -> None:
+    """Note hashes in a filter (uint8) of 2^log slots; see `repeated_runs.note`."""
+    _call("note_runs", _unsigned(runs), len(runs), log, seen)

@@ -40,6 +40,7 @@ CALLS = {
     "sketch": ["{records}", "--to", "{new}"],
     "similar": ["{sketches}"],
     "leaks": ["{records}", "--test", "{tests}", "--output=clean"],
+    "passages": ["--input=text", "--length=1", "{records}"],
     "images": ["--no-cache", "{picture}", "{copy}"],
     "documents": ["--output=lines", "{records}"],
     "folders": ["--no-cache", "{a}", "{b}"],

@@ -40,7 +40,7 @@ from neardup.runtime.program import StageError, UsageError, escaped, one_of, pri
 from neardup.runtime.summary import BAD, QUIET, SINGLE, VERBOSE, bad_lines, judged, many
 from neardup.similarity.measures import fraction_text
 from neardup.stages.pairs import parsed
-from neardup.tools.documents.passages import WholeTexts, longest_passage, shown_words
+from neardup.tools.documents.common_passages import WholeTexts, longest_passage, shown_words
 
 PROGRAM = "python3 -m neardup leaks"
 NAME = "neardup leaks"

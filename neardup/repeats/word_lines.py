@@ -1,0 +1,139 @@
+"""Word lines: the words of texts in a file, and where each word is in its text.
+
+    "To be,  or NOT"   ─▶   to be, or not ⏎        a blank after each word, a line for each text
+
+A word is what is between blanks, made canonical and cleaned by itself: lower case, NFC, without
+characters that nobody sees, and without what --clean names.  A letter of a script without blanks is
+a word.  A piece may have no word (a number, if digits are cleaned) or several (well-known, if
+punctuation is).
+
+Letters: n texts; T words in all.
+"""
+
+from __future__ import annotations
+
+import mmap
+import re
+from array import array
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import IO
+
+import numpy as np
+
+from neardup.reading import shingling
+from neardup.reading.cleaning import APOSTROPHE, PUNCTUATION_BLANKS, Cleaning, whole
+from neardup.sets.ragged import chunks
+
+MOST_PIECES, LONGEST_PIECE = 1 << 17, 64  # in the cache: some 30 MB
+BLANK, LINE_END = ord(" "), ord("\n")
+_BLANK = np.array([chr(code).isspace() for code in range(0x3002)])  # U+3000 is the last one
+
+
+class Words(dict[str, bytes]):
+    """A cache from a piece of a text, without blanks in it, to its words: b"well known " or b"".
+
+    >>> words = Words(Cleaning.parse("digits,punctuation"))
+    >>> words.line("A Well-known\\n fact, 42")
+    b'a well known fact '
+    >>> words.spans("A Well-known\\n fact, 42").tolist()
+    [[0, 1], [2, 6], [7, 12], [14, 19]]
+    """
+
+    def __init__(self, clean: Cleaning):
+        self._clean = clean
+
+    def __missing__(self, piece: str) -> bytes:
+        found = shingling.utf8_words(self._clean(piece))
+        words = b"".join([word + b" " for word in found])
+        if len(piece) <= LONGEST_PIECE:
+            if len(self) >= MOST_PIECES:
+                self.clear()
+            self[piece] = words
+        return words
+
+    def line(self, text: str) -> bytes:
+        """Return the words of a text, each with a blank after it."""
+        if self._is_plain(text):
+            found = text.encode().translate(shingling.FOLDED).split()
+            return b" ".join(found) + b" " if found else b""
+        return b"".join(map(self.__getitem__, whole(text).split()))
+
+    def spans(self, text: str) -> np.ndarray:
+        """Return where each word begins and ends in its text: int64 (words, 2), in characters.
+
+        Words that cannot be told apart within a piece have the span of the piece.
+        """
+        codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+        blank = _BLANK[np.minimum(codes, len(_BLANK) - 1)]
+        pieces = np.flatnonzero(np.diff(blank, prepend=True, append=True)).reshape(-1, 2)
+        if self._is_plain(text):
+            return pieces
+        found = whole(text).split()
+        counts = np.array([self[piece].count(b" ") for piece in found], np.int64)
+        spans, ends = np.repeat(pieces, counts, axis=0), np.cumsum(counts)
+        for i in np.flatnonzero(counts > 1).tolist():
+            if inside := self._inside(found[i]):
+                spans[ends[i] - counts[i] : ends[i]] = pieces[i, 0] + np.array(inside)
+        return spans
+
+    def _is_plain(self, text: str) -> bool:
+        return not self._clean.names and text.isascii()
+
+    def _inside(self, piece: str) -> list[tuple[int, int]]:
+        """Return the spans of the words in a piece; [] if they cannot be told apart."""
+        apart = piece
+        if "punctuation" in self._clean.names:
+            apart = re.sub(APOSTROPHE, "x", piece).translate(PUNCTUATION_BLANKS)
+        spans = [(a, b, self[piece[a:b]]) for a, b in shingling.word_spans(apart)]
+        same = b"".join(words for *_, words in spans) == self[piece]
+        single = same and all(words.count(b" ") < 2 for *_, words in spans)
+        return [(a, b) for a, b, words in spans if words] if single else []
+
+
+class WordLines:
+    """The words of n texts as lines in a file.
+
+    offsets: where each line begins, and the end; int64 (n + 1); words: of all texts
+    """
+
+    def __init__(self, file: IO[bytes], offsets: np.ndarray, words: int):
+        self.offsets, self.words, size = offsets, words, int(offsets[-1])
+        file.flush()
+        self._map = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else None
+
+    @classmethod
+    def written(cls, lines: Iterable[bytes], file: IO[bytes]) -> WordLines:
+        """Write lines as `Words.line` makes them to an empty file."""
+        offsets, end, words = array("q", [0]), 0, 0
+        for line in lines:
+            file.write(line + b"\n")
+            end += len(line) + 1
+            words += line.count(b" ")
+            offsets.append(end)
+        return cls(file, np.array(offsets, np.int64), words)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, where: slice) -> bytes:
+        """Return bytes of the file."""
+        return self._map[where] if self._map else b""
+
+    def line(self, record: int) -> bytes:
+        begin, end = self.offsets[record : record + 2].tolist()
+        return self[begin : end - 1]
+
+    def portions(self, size: int) -> Iterator[tuple[int, int]]:
+        """Yield ranges of records, of some bytes each; then drop what was read from memory."""
+        for low, high in chunks(np.diff(self.offsets), size):
+            yield low, high
+            self.release()
+
+    def release(self) -> None:
+        """Drop the pages that were read from this process's memory."""
+        with suppress(AttributeError, OSError):
+            self._map.madvise(mmap.MADV_DONTNEED)  # type: ignore[union-attr]
+
+    def portion(self, low: int, high: int) -> bytes:
+        return self[int(self.offsets[low]) : int(self.offsets[high])]

@@ -1,0 +1,121 @@
+"""Passages that two texts have in common: the longest one, or all of a short text.
+
+A short text has the words of `word:K`, without quotes and the marks of sentences (STOPS), so that a
+question is found in a quotation, in brackets, or without its question mark.  Signs with
+which one counts, such as + and %, are words or parts of them: "2 + 3" is not in "2 - 3".
+
+Letters: n words of a text.  Cost: a hash of n words for each place where a text may begin.
+"""
+
+import re
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+
+from neardup.reading import shingling
+from neardup.reading.cleaning import plain
+from neardup.reading.input_format import InputFormat
+from neardup.reading.shingling import WordHashes, numbers, utf8_words
+from neardup.runtime.program import escaped
+from neardup.sets.hashing import combine
+
+AT_ONCE = 1 << 14  # places
+STOPS = re.compile(
+    r"""[][.,;:!?¡¿…"“”„‟‚‛«»‹›(){}·•–—―、。，．；：！？「」『』（）【】《》〈〉・؟،؛।]+"""
+)
+APOSTROPHES = re.compile("['’‘ʼ＇]+")
+EMPHASIS = b"*_`~"  # around words, in Markdown
+SHOWN_WORDS, PLACES = 40, 16
+
+
+class WholeTexts:
+    """Short texts, found in longer texts by a hash of their words.
+
+    >>> texts = WholeTexts()
+    >>> hamlet = texts.add("Who wrote Hamlet?")
+    >>> texts.within(["Hamlet", "“who wrote *Hamlet*”, he asked"]) == {1: {hamlet}}
+    True
+    """
+
+    def __init__(self) -> None:
+        self._hashes = WordHashes()
+        self._firsts: set[int] = set()  # words
+        self._wanted: dict[int, set[int]] = {}  # {n: hashes of texts of n words}
+
+    def add(self, text: str) -> "int | None":
+        """Add a text to look for; return its hash, or None if it has no words."""
+        words = self._words(text)
+        if not words:
+            return None
+        column = numbers(b"".join(words))[:, np.newaxis]
+        found = int(combine(column, seed=len(words))[0])
+        self._firsts.add(int(column[0, 0]))
+        self._wanted.setdefault(len(words), set()).add(found)
+        return found
+
+    def within(self, texts: Sequence[str]) -> dict[int, set[int]]:
+        """Return {number of a text: hashes of the added texts that it contains}."""
+        found: dict[int, set[int]] = {}
+        rows = list(map(self._words, texts if self._wanted else ()))
+        words = numbers(b"".join(chain.from_iterable(rows)))
+        text = np.repeat(np.arange(len(rows)), list(map(len, rows)))
+        ends = np.searchsorted(text, text, side="right")
+        begins = np.flatnonzero(np.isin(words, np.array(list(self._firsts), np.uint64)))
+        for low in range(0, len(begins), AT_ONCE):
+            for n, hashes in self._wanted.items():
+                at = begins[low : low + AT_ONCE]
+                at = at[at + n <= ends[at]]
+                runs = combine(words[at + np.arange(n)[:, np.newaxis]], seed=n)
+                hit = np.isin(runs, np.array(list(hashes), np.uint64))
+                for number, run in zip(text[at[hit]].tolist(), runs[hit].tolist()):
+                    found.setdefault(number, set()).add(run)
+        return found
+
+    def _words(self, text: str) -> list[bytes]:
+        """Return the hash of each word."""
+        words = utf8_words(STOPS.sub(" ", APOSTROPHES.sub("", plain(text))))
+        return [self._hashes[word.strip(EMPHASIS) or word] for word in words]
+
+
+def longest_passage(form: InputFormat, a: str, b: str) -> str:
+    """Return the longest passage found in both texts, as words or characters; long ones are cut.
+
+    >>> form = InputFormat.of("text", "word:2", None)
+    >>> longest_passage(form, "To be or not to be", "It is not to be seen")
+    'not to be'
+    """
+    shingler = form.shingle
+    assert shingler
+    units: Sequence[str] = shingling.canonical_words(form.clean(a))
+    if shingler.unit == "char":
+        units = shingling.canonical(form.clean(a))
+    start, length = _longest_run(shingler(form.clean(a)).tolist(), shingler(form.clean(b)).tolist())
+    passage = units[start : start + length + shingler.width - 1]
+    if isinstance(passage, str):
+        return escaped(passage.encode())
+    return shown_words(passage)
+
+
+def shown_words(words: Sequence[str]) -> str:
+    more = " …" * (len(words) > SHOWN_WORDS)
+    return escaped(shingling.joined(words[:SHOWN_WORDS]).encode(), limit=2000) + more
+
+
+def _longest_run(a: list[int], b: list[int]) -> tuple[int, int]:
+    """Return the start in `a` and the length of the longest common run that a short search finds.
+
+    Only the first 16 places of each value in `a` are tried.
+    """
+    at: dict[int, list[int]] = {}
+    for i, value in enumerate(a):
+        if len(some := at.setdefault(value, [])) < PLACES:
+            some.append(i)
+    best, before = (0, 0), dict[int, int]()
+    for value in b:
+        now = {i: before.get(i - 1, 0) + 1 for i in at.get(value, ())}
+        for i, length in now.items():
+            if length > best[1]:
+                best = i - length + 1, length
+        before = now
+    return best

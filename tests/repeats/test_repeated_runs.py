@@ -1,0 +1,152 @@
+"""Passages are those of nested loops, whatever the sizes of portions, files and the filter."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from tempfile import TemporaryFile
+
+import numpy as np
+import pytest
+
+from neardup.repeats import repeated_runs
+from neardup.repeats.repeated_runs import Hashing, find_passages, hashed, note
+from neardup.repeats.word_lines import WordLines
+from neardup.runtime import kernels
+from tests.support import passages_oracle
+from tests.support.passages_oracle import Passage, Records
+
+WORDS = ["a", "bb", "ab", "ba", "ü", "abab", "\x01", *(f"w{i}" for i in range(60))]
+each_kernel = pytest.mark.parametrize(
+    "compiled",
+    [pytest.param(True, marks=pytest.mark.skipif(not kernels.COMPILED, reason="none")), False],
+    ids=["c", "numpy"],
+)
+
+
+def drawn(dice: random.Random) -> list[list[str]]:
+    """Return records of few different words or many, with parts of others; some are empty."""
+    words = WORDS[: dice.choice([1, 2, 3, 8, len(WORDS)])]
+    sizes = [dice.choice([0, 1, 2, 5, 9, 30]) for _ in range(dice.randrange(1, 8))]
+    records = [dice.choices(words, k=size) for size in sizes]
+    for _ in range(dice.randrange(3)):
+        other, at = dice.choice(records), dice.randrange(12)
+        dice.choice(records)[at:at] = other[dice.randrange(6) :]
+    return records
+
+
+def written(records: Records) -> WordLines:
+    lines = (b"".join(word.encode() + b" " for word in words) for words in records)
+    with TemporaryFile() as file:
+        return WordLines.written(lines, file)
+
+
+def found_in(records: Records, width: int, least: int = 1) -> tuple[set[Passage], int]:
+    places, words = find_passages(written(records), width, least)
+    found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    about = {}
+    for record, word, size, _, first, count, of in zip(*(each.tolist() for each in places)):
+        found[first].append((record, word))
+        assert about.setdefault(first, (size, count, of)) == (size, count, of)
+    for first, at in found.items():
+        assert about[first][1:] == (len(at), len({record for record, _ in at}))
+    return {Passage(about[first][0], tuple(at)) for first, at in found.items()}, words
+
+
+def check(seed: int, cases: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    dice, some, none = random.Random(seed), 0, 0
+    for _ in range(cases):
+        limits = {"SORTED_BYTES": (1, 20, 1 << 20), "HASHED_BYTES": (1, 30, 1 << 20)}
+        limits |= {"BUCKET_BYTES": (64, 640, 1 << 20), "MOST_LOG": (4, 29)}
+        for name, values in limits.items():
+            monkeypatch.setattr(repeated_runs, name, dice.choice(values))
+        records, width, least = drawn(dice), dice.choice([1, 2, 3, 5]), dice.choice([1, 1, 2, 3])
+        expected = passages_oracle.passages(records, width, least)
+        words = len(passages_oracle.covered(records, width, least))
+        assert found_in(records, width, least) == (expected, words), (records, width, least)
+        some, none = some + bool(expected), none + (not expected)
+    assert some
+    assert none
+
+
+@each_kernel
+def test_as_nested_loops(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "COMPILED", compiled)
+    check(1, 60, monkeypatch)
+
+
+@pytest.mark.slow
+@each_kernel
+def test_as_nested_loops_many_times(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "COMPILED", compiled)
+    check(2 + compiled, 10_000, monkeypatch)
+
+
+def test_different_words_with_one_hash_are_no_passage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first functions have factors with which the order of letters, or words, is lost."""
+    tried = []
+
+    def poor(width: int) -> Hashing:
+        tried.append(width)
+        good = 0x9E3779B97F4A7C15
+        return Hashing(width, *[(1, good), (good, 1), (good, good)][len(tried) - 1])
+
+    monkeypatch.setattr(Hashing, "random", poor)
+    records = [["ab", "c", "d", "x"], ["ba", "c", "d", "y"], ["c", "ab", "d", "z"], ["c", "d"]]
+    assert found_in(records, 2) == ({Passage(2, ((0, 1), (1, 1), (3, 0)))}, 6)
+    assert len(tried) == 3
+
+
+def test_hashes_of_runs() -> None:
+    how = Hashing(2, 3, 5)
+    starts, runs = hashed(b"a b a b \n\nb a \nb \n", how)
+    assert starts.tolist() == [0, 2, 4, 6, 10, 12, 15]
+    assert (runs == 0).tolist() == [False, False, False, True, False, True, True]
+    assert runs[0] == runs[2] != runs[1] == runs[4]
+
+
+@pytest.mark.skipif(not kernels.COMPILED, reason="no kernels")
+def test_kernels_are_their_twins(monkeypatch: pytest.MonkeyPatch) -> None:
+    dice = random.Random(5)
+    for _ in range(50):
+        lines = written(drawn(dice)).portion
+        data, how = lines(0, 1), Hashing.random(dice.choice([1, 2, 7]))
+        results = []
+        for compiled in (True, False):
+            monkeypatch.setattr(kernels, "COMPILED", compiled)
+            starts, runs = hashed(data, how)
+            seen = np.zeros(4, np.uint8)
+            for part in (runs[:3], runs[3:]):
+                note(part, 4, seen)
+            results.append((starts.tolist(), runs.tolist(), seen.tolist()))
+        assert results[0] == results[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [13, 50, 100])
+def test_the_same_words_as_a_suffix_array(width: int) -> None:
+    sorter = pytest.importorskip("pydivsufsort")
+    dice = np.random.default_rng(width)
+    words = dice.zipf(1.3, 700_000) % 60_000 + 1
+    for size, n in ((30, 300), (90, 200), (300, 100)):
+        for a, b in dice.integers(0, len(words) - size, (n, 2)).tolist():
+            words[b : b + size] = words[a : a + size]
+    words[::997] = 0  # the end of a record
+    suffixes = sorter.divsufsort(words.astype(np.uint32).byteswap().tobytes())
+    suffixes = suffixes[suffixes % 4 == 0] // 4
+    expected = np.zeros(len(words), bool)
+    runs = np.lib.stride_tricks.sliding_window_view(words, width)
+    whole = suffixes[suffixes <= len(words) - width]
+    whole = whole[(runs[whole] > 0).all(axis=1)]
+    equal = (runs[whole[1:]] == runs[whole[:-1]]).all(axis=1)
+    for at in {*whole[1:][equal].tolist(), *whole[:-1][equal].tolist()}:
+        expected[at : at + width] = True
+    ends = np.flatnonzero(words == 0)
+    records = [part[part > 0].astype(str).tolist() for part in np.split(words, ends)]
+    first = [0, *(ends + 1).tolist()]
+    got = np.zeros(len(words), bool)
+    found, number = find_passages(written(records), width)
+    for record, word, size in zip(*(column.tolist() for column in found[:3])):
+        got[first[record] + word :][:size] = True
+    assert (got == expected).all()
+    assert number == got.sum() > 10_000
