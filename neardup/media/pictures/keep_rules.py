@@ -11,12 +11,15 @@ from collections.abc import Sequence
 from math import log
 from typing import Any, Callable
 
+import numpy as np
+
 from neardup.media.pictures import originals
 from neardup.runtime.program import not_one_of
 
 Facts = dict[str, Any]
 Rule = Callable[[str, Facts], Any]  # of an id and facts; the one with the least value is kept
 PREFER, NEXT_RULE = "prefer:", re.compile(",(?=(?:max|min|prefer):|straight|firsthand)")
+DEEPEST = 8  # crops of crops …
 LENGTHS = 1.1  # lengths that differ by less are the same, for max:seconds
 PICTURES = "straight,max:detail,max:pixels,firsthand,min:bytes"
 VIDEOS = "straight,max:detail,max:pixels,max:seconds,firsthand,min:bytes"
@@ -84,6 +87,20 @@ def _rule(name: str) -> Rule:
         return lambda _, facts: originals.firsthand(facts)
     value, sign = VALUES[name[4:]], -1 if name.startswith("max") else 1
     return lambda _, facts: sign * value(facts)
+
+
+def set_cuts(facts: Sequence[Facts], crops: Sequence[tuple[int, int, int]]) -> None:
+    """Set the fact "cut": how much less each one shows than the largest of which it is a crop.
+
+    crops: places of a crop and of what it is from, and how much it shows less; for a crop of a
+    crop, the numbers are added.
+    """
+    of_crop, of_whole, less = np.array(crops, np.int64).reshape(-1, 3).T
+    cut = np.zeros(len(facts), np.int64)
+    for _ in range(DEEPEST):
+        np.maximum.at(cut, of_crop, cut[of_whole] + less)
+    for of, value in zip(facts, cut.tolist()):
+        of["cut"] = value
 
 
 def in_order(facts: Sequence[Facts], ids: Sequence[str], rules: Sequence[Rule]) -> list[int]:

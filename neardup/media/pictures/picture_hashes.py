@@ -43,6 +43,7 @@ from numpy.typing import NDArray
 from neardup.files.decoders import Failure, Outcome, Work
 from neardup.files.folder_walk import FoundFile, path_id
 from neardup.media.pictures import originals, perceptual_hash, pictures
+from neardup.media.pictures.keep_rules import set_cuts
 from neardup.media.pictures.originals import Facts
 from neardup.media.pictures.perceptual_hash import (
     ALL_EIGHT,
@@ -67,7 +68,6 @@ INVERTED = 0xFF  # the bits of a variant in its last byte
 LOUD, FAINT = 1e5, 5e3  # the norm of the waves of a frame, and one below which it is nearly flat
 NEARER = 8  # bits
 OTHERS, DISTINCT = 64, 1000  # pictures of a group with which each is compared; with other hashes
-DEEPEST = 8  # centres of centres …
 PARTS = 1  # the version of `Variants.parts`: must change with it
 CENTRES, INSIDE = (1, 2), 3  # places in it
 HASHES = len(ALL_EIGHT) * (INSIDE + 1)
@@ -272,9 +272,7 @@ def words_of(hashes: bytes) -> Words:
 def relate(group: Sequence[Facts], hashes: Sequence[bytes], distance: int) -> None:
     """Add "changes" to the facts of similar pictures: cropped, mirrored and turned ones.
 
-    "cut" is how much less a picture shows than the largest one of which it is a centre, or a centre
-    of a centre …: each centre counts by its place.  The majority decides which is mirrored or
-    turned; in a group of two, either may be.
+    The majority decides which is mirrored or turned; in a group of two, either may be.
     """
     some = np.linspace(0, len(group) - 1, OTHERS).astype(int).tolist()
     distinct = list({of: k for k, of in enumerate(hashes)}.values())[:DISTINCT]
@@ -292,12 +290,7 @@ def relate(group: Sequence[Facts], hashes: Sequence[bytes], distance: int) -> No
         turns = [each.words()[0] for each in seen if each.turned != UPRIGHT]
         if 2 * len(turns) > len(seen):
             facts["changes"].append(max(sorted(set(turns)), key=turns.count))
-    of_k, of_other, parts = np.array(centres, np.int64).reshape(-1, 3).T
-    cut = np.zeros(len(group), np.int64)
-    for _ in range(DEEPEST):
-        np.maximum.at(cut, of_k, cut[of_other] + parts)
-    for facts, place in zip(group, cut.tolist()):
-        facts["cut"] = place
+    set_cuts(group, centres)
 
 
 def for_decisions(hashes: bytes, facts: Facts, against: bool) -> bytes:

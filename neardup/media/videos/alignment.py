@@ -33,7 +33,8 @@ from numpy.typing import NDArray
 
 from neardup.media.frames.frame_spans import CLOSED, STILL, one_picture, shown_ms
 from neardup.media.frames.print_sources import SHORT_SECONDS
-from neardup.media.frames.video_prints import DIGEST, VideoPrint, compared, end_of, length_of
+from neardup.media.frames.video_prints import DIGEST, VideoPrint, compared, crops, end_of, length_of
+from neardup.media.pictures.originals import FRAMED
 from neardup.media.videos.runs import Run, VideoPair
 from neardup.media.videos.speeds import refined
 from neardup.media.videos.time_lines import Floats, Line, best_line, overlaps, weights_of
@@ -58,6 +59,10 @@ CLEAR = 12.0  # bits of contrast that are enough, for example under subtitles, w
 CHANGING, ALIKE, COMPARED = 8.0, 0.3, 1000  # the last one: frames of a run that are compared
 STILL_MATCH = 12  # bits that may differ between copies of a still video
 AT_ONCE = 1 << 18  # pairs of frames
+# How many bits nearer a crop is to the best part of the whole than the whole to one of the crop (12
+# or more for a centre of 99 %; without cropping, at most 8), and how far that part may be, in bits
+# more than the frames as they are: else both are far.
+CROPPED, FARTHEST = 10, 32
 
 Indices = NDArray[np.int64]
 
@@ -70,6 +75,8 @@ class Frames(NamedTuple):
     compared: list[tuple[int, int]]  # (variant of this video, variant of the other) to compare
     length: float  # seconds of the whole video
     digest: str  # of the file, if one picture is shown most of the time
+    crops: list[int]  # variants that are parts of a frame
+    framed: bool  # by borders that only the frames at their full size show
 
     @classmethod
     def of(
@@ -79,7 +86,8 @@ class Frames(NamedTuple):
         kept = slice(None) if votes is None else votes
         pairs = compared(video.variants, mirrored)
         digest = str(video.facts.get(DIGEST, ""))
-        return cls(video.spans[kept], video.hashes[kept], pairs, length_of(video), digest)
+        hashes, facts = video.hashes[kept], (length_of(video), digest)
+        return cls(video.spans[kept], hashes, pairs, *facts, crops(video.variants), _framed(video))
 
     def take(self, frames: Indices) -> Frames:
         return self._replace(spans=self.spans[frames], hashes=self.hashes[frames])
@@ -141,7 +149,35 @@ def pair_of(
     parts = of_a.within([(run.a_from, run.a_to) for run in runs])
     still = one_picture(parts.spans, parts.hashes[:, 0]) and not _equal_files(of_a, of_b)
     ends = end_of(of_a.length), end_of(of_b.length)
-    return VideoPair(a, b, mirrored, runs, seconds[0], share, shares[0], shares[1], still, ends)
+    pair = VideoPair(a, b, mirrored, runs, seconds[0], share, shares[0], shares[1], still, ends)
+    return pair._replace(crop=(-1, a, b)[_crop(max(runs), of_a, of_b)])
+
+
+def _framed(video: VideoPrint) -> bool:
+    """Return whether a video has borders that were not cut from its small frames."""
+    try:
+        uncut = video.hashes[:, video.variants.index("uncut")]
+        framed = min(map(float, video.facts["inside"])) < 1 - FRAMED
+    except (KeyError, TypeError, ValueError):  # of another version
+        return False
+    return framed and bool((video.hashes[:, 0] == uncut).all(axis=1).mean() > 0.5)
+
+
+def _crop(run: Run, a: Frames, b: Frames) -> int:
+    """Return 1 if the frames of a run are crops in `a`, 2 if in `b`, otherwise 0.
+
+    A crop looks like a part of the whole, whereas a part of the crop is farther from the whole.
+    """
+    line = Line(run.rate, run.b_from - run.rate * run.a_from, 0.0)
+    bits = _bits_on(run, line, a, b)[3]
+    sides = [(v in a.crops, w in b.crops) for v, w in a.compared]
+    of = {side: min(b for b, s in zip(bits, sides) if s == side) for side in set(sides)}
+    part_of_b, part_of_a = of.get((False, True), 0), of.get((True, False), 0)
+    if min(part_of_a, part_of_b) > of[False, False] + FARTHEST:
+        return 0
+    if part_of_a - part_of_b >= CROPPED:
+        return 0 if b.framed else 1
+    return 0 if part_of_b - part_of_a < CROPPED or a.framed else 2
 
 
 def repeats(pair: VideoPair, plain: VideoPair | None) -> bool:
@@ -301,20 +337,28 @@ def _changes_alike(run: Run, line: Line, a: Frames, b: Frames) -> bool:
 
     A speaker may make one gesture twice; but what moves beside it, and when, is different.
     """
-    i, j = _meeting(a, b, line.rate, line.offset)
-    start, end = _shared_times(a, i, b, j, line)
-    inside = np.flatnonzero((end > start) & (end > run.a_from) & (start < run.a_to))
-    inside = inside[:: len(inside) // COMPARED + 1]
-    i, j, weights = i[inside], j[inside], (end - start)[inside]
-    apart = [
-        np.average(bits_apart(a.hashes[i, v], b.hashes[j, w]), weights=weights)
-        for v, w in a.compared
-    ]
+    i, j, weights, apart = _bits_on(run, line, a, b)
     v, w = a.compared[int(np.argmin(apart))]
     x, y = (_changes(hashes, weights) for hashes in (a.hashes[i, v], b.hashes[j, w]))
     of_x, of_y, both = (float((weights @ part).sum()) for part in (x * x, y * y, x * y))
     calm = min(of_x, of_y) < CHANGING * float(weights.sum())
     return calm or both >= ALIKE * float(np.sqrt(of_x * of_y))
+
+
+def _bits_on(
+    run: Run, line: Line, a: Frames, b: Frames
+) -> tuple[Indices, Indices, Floats, list[float]]:
+    """Return pairs of frames of a run, their seconds, and the mean bits that differ, by variants.
+
+    The last ones are those of a.compared, for i of a and j of b.
+    """
+    i, j = _meeting(a, b, line.rate, line.offset)
+    start, end = _shared_times(a, i, b, j, line)
+    inside = np.flatnonzero((end > start) & (end > run.a_from) & (start < run.a_to))
+    inside = inside[:: len(inside) // COMPARED + 1]
+    i, j, weights = i[inside], j[inside], (end - start)[inside]
+    apart = [bits_apart(a.hashes[i, v], b.hashes[j, w]) for v, w in a.compared]
+    return i, j, weights, [float(np.average(bits, weights=weights)) for bits in apart]
 
 
 def _changes(hashes: NDArray[np.uint64], weights: Floats) -> Floats:

@@ -81,6 +81,7 @@ class VideoPair(NamedTuple):
     one_picture: bool = False  # most of the runs show a still: no evidence for a copy
     ends: tuple[float, float] = (inf, inf)  # of a and b, in whole tenths: no line is of later times
     kind: str = ""  # one of KINDS, after the join has decided
+    crop: int = -1  # a or b, if its frames are crops of those of the other one
 
     @property
     def share_of_longer(self) -> float:

@@ -7,7 +7,7 @@ prints ─ join ─▶ pairs of videos ─┬─▶ pairs, links: a line for eac
 
 Of similar videos the first one is kept, in the order of `keep_rules`.  A video may be removed for
 another one only if most of *it* is in that one: a clip may be removed for the video it is from, but
-not that video for its clip.
+not that video for its clip.  Crops come after whole videos, which are never removed for them.
 
 Letters: N videos.
 """
@@ -21,7 +21,7 @@ from typing import NamedTuple
 from neardup.decisions.edge_file import IDENTICAL
 from neardup.decisions.rules import as_decimals
 from neardup.media.pictures import originals
-from neardup.media.pictures.keep_rules import Facts, Rule, number
+from neardup.media.pictures.keep_rules import Facts, Rule, in_order, number, set_cuts
 from neardup.media.videos.common import Stretch
 from neardup.media.videos.runs import (
     ONE_PICTURE,
@@ -173,14 +173,15 @@ def ranked(
     alike = [pair for pair in found.pairs if not _is_part(pair)]
     compare(alike, found.facts)
     ids, facts = found.ids, found.facts
-    order = sorted(range(len(ids)), key=ids.__getitem__)
-    order.sort(key=lambda k: (k >= found.old, [rule(ids[k], facts[k]) for rule in keep]))
+    by_id = sorted(range(len(ids)), key=ids.__getitem__)
+    best = in_order([facts[k] for k in by_id], [ids[k] for k in by_id], keep)
+    order = sorted((by_id[k] for k in best), key=lambda k: k >= found.old)
     ranks = {k: rank for rank, k in enumerate(order)}
     pairs = []
     for pair in (pair for pair in alike if one_picture or not pair.one_picture):
         first, second = sorted((pair.a, pair.b), key=ranks.__getitem__)
         share = share_of(pair, second, found.shown)
-        if share >= threshold:
+        if share >= threshold and not (threshold and pair.crop == first):  # such as an old crop
             pairs.append((ranks[second], ranks[first], share))
     return order, pairs
 
@@ -204,6 +205,7 @@ def compare(pairs: Sequence[VideoPair], facts: Sequence[Facts]) -> None:
         for k, odd in ((pair.a, usual[0] <= usual[1]), (pair.b, usual[1] <= usual[0])):
             differ = {"mirrored"} if pair.mirrored else set()
             others[k].append(differ | ({"speed"} if retimed and odd else set()))
+    set_cuts(facts, [(p.crop, p.a + p.b - p.crop, 1) for p in pairs if p.crop >= 0])
     groups = defaultdict(list)
     for k, by_pair in others.items():
         facts[k]["changes"] = [
@@ -211,6 +213,7 @@ def compare(pairs: Sequence[VideoPair], facts: Sequence[Facts]) -> None:
             for word in ("mirrored", "speed")
             if 2 * sum(word in words for words in by_pair) > len(by_pair)
         ]
+        facts[k]["changes"] += ["cropped"] * (facts[k]["cut"] > 0)
         groups[forest.root(k)].append(facts[k])
     for group in groups.values():
         originals.compare(group)
