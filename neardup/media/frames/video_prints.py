@@ -96,16 +96,6 @@ def matched(variants: tuple[str, ...]) -> list[tuple[int, int]]:
     return [(v, w) for v, w in pairs if kinds[v] == kinds[w]]
 
 
-def crops(variants: tuple[str, ...]) -> list[int]:
-    """Return the numbers of the variants that are parts of a frame, as a crop of it shows.
-
-    >>> crops(("whole", "upper", "centre95", "centre95 mirror", "top left 90"))
-    [2, 3, 4]
-    """
-    plain = (name[: -len(MIRROR)] if name.endswith(MIRROR) else name for name in variants)
-    return [v for v, name in enumerate(plain) if name[-1:].isdigit()]
-
-
 def compared(variants: tuple[str, ...], mirrored: bool) -> list[tuple[int, int]]:
     """Return the pairs of variants (numbers) to compare for two frames on a line in time.
 

@@ -196,6 +196,7 @@ def detail(facts: Facts, floor: float, smallest: float, contrast: float) -> floa
 SAME_DETAIL, SAME_PIXELS = 1.3, 1.05  # ratios
 QUIET = 0.1  # levels of noise; photos have more
 FRAMED, OF_LENGTH = 0.015, 0.1  # share of a side; of the seconds
+THIN = 0.005  # share of a side that borders are wider, although a crop seems to be without them
 MOVED = (0.15, 0.6)  # standard deviations of levels: least of two framings, most of two copies
 ENLARGED, FAINT = (1.5, 1.3), 1 / 30  # ratios of pixels, of details; of power
 LESS = 4.0  # ratio of details: half the sides, or less
@@ -221,6 +222,15 @@ def _same_length(a: Facts, b: Facts) -> bool:
 def _is_framed(a: Facts, b: Facts) -> bool:
     less = min(a["inside"]) < min(b["inside"]) - FRAMED
     return less and _moved(a, b) > MOVED[0] and abs(_shape(a) / _shape(b) - 1) < 0.03
+
+
+def has_frame(a: Facts, b: Facts) -> bool:
+    """Return whether `a` has wider borders than `b`, and so may show no more although it seems to.
+
+    >>> has_frame({"inside": [0.98, 0.97]}, {"inside": [1.0, 1.0]}), has_frame({}, {})
+    (True, False)
+    """
+    return bool(min(a.get("inside", [1])) < min(b.get("inside", [1])) - THIN)
 
 
 def _shape(of: Facts) -> float:

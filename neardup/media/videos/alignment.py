@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -33,8 +34,7 @@ from numpy.typing import NDArray
 
 from neardup.media.frames.frame_spans import CLOSED, STILL, one_picture, shown_ms
 from neardup.media.frames.print_sources import SHORT_SECONDS
-from neardup.media.frames.video_prints import DIGEST, VideoPrint, compared, crops, end_of, length_of
-from neardup.media.pictures.originals import FRAMED
+from neardup.media.frames.video_prints import DIGEST, VideoPrint, compared, end_of, length_of
 from neardup.media.videos.runs import Run, VideoPair
 from neardup.media.videos.speeds import refined
 from neardup.media.videos.time_lines import Floats, Line, best_line, overlaps, weights_of
@@ -75,8 +75,7 @@ class Frames(NamedTuple):
     compared: list[tuple[int, int]]  # (variant of this video, variant of the other) to compare
     length: float  # seconds of the whole video
     digest: str  # of the file, if one picture is shown most of the time
-    crops: list[int]  # variants that are parts of a frame
-    framed: bool  # by borders that only the frames at their full size show
+    crops: list[bool]  # for each variant: true if it is a part of the frame
 
     @classmethod
     def of(
@@ -86,8 +85,8 @@ class Frames(NamedTuple):
         kept = slice(None) if votes is None else votes
         pairs = compared(video.variants, mirrored)
         digest = str(video.facts.get(DIGEST, ""))
-        hashes, facts = video.hashes[kept], (length_of(video), digest)
-        return cls(video.spans[kept], hashes, pairs, *facts, crops(video.variants), _framed(video))
+        crops = [any(map(str.isdigit, name)) for name in video.variants]  # such as "centre95"
+        return cls(video.spans[kept], video.hashes[kept], pairs, length_of(video), digest, crops)
 
     def take(self, frames: Indices) -> Frames:
         return self._replace(spans=self.spans[frames], hashes=self.hashes[frames])
@@ -153,16 +152,6 @@ def pair_of(
     return pair._replace(crop=(-1, a, b)[_crop(max(runs), of_a, of_b)])
 
 
-def _framed(video: VideoPrint) -> bool:
-    """Return whether a video has borders that were not cut from its small frames."""
-    try:
-        uncut = video.hashes[:, video.variants.index("uncut")]
-        framed = min(map(float, video.facts["inside"])) < 1 - FRAMED
-    except (KeyError, TypeError, ValueError):  # of another version
-        return False
-    return framed and bool((video.hashes[:, 0] == uncut).all(axis=1).mean() > 0.5)
-
-
 def _crop(run: Run, a: Frames, b: Frames) -> int:
     """Return 1 if the frames of a run are crops in `a`, 2 if in `b`, otherwise 0.
 
@@ -170,14 +159,14 @@ def _crop(run: Run, a: Frames, b: Frames) -> int:
     """
     line = Line(run.rate, run.b_from - run.rate * run.a_from, 0.0)
     bits = _bits_on(run, line, a, b)[3]
-    sides = [(v in a.crops, w in b.crops) for v, w in a.compared]
-    of = {side: min(b for b, s in zip(bits, sides) if s == side) for side in set(sides)}
-    part_of_b, part_of_a = of.get((False, True), 0), of.get((True, False), 0)
-    if min(part_of_a, part_of_b) > of[False, False] + FARTHEST:
+    least = dict.fromkeys(product((False, True), repeat=2), 256.0)
+    for (v, w), apart in zip(a.compared, bits):
+        side = a.crops[v], b.crops[w]
+        least[side] = min(least[side], apart)
+    plain, part_of_b, part_of_a, _ = least.values()
+    if abs(part_of_a - part_of_b) < CROPPED or min(part_of_a, part_of_b) > plain + FARTHEST:
         return 0
-    if part_of_a - part_of_b >= CROPPED:
-        return 0 if b.framed else 1
-    return 0 if part_of_b - part_of_a < CROPPED or a.framed else 2
+    return 1 if part_of_b < part_of_a else 2
 
 
 def repeats(pair: VideoPair, plain: VideoPair | None) -> bool:

@@ -181,7 +181,8 @@ def ranked(
     for pair in (pair for pair in alike if one_picture or not pair.one_picture):
         first, second = sorted((pair.a, pair.b), key=ranks.__getitem__)
         share = share_of(pair, second, found.shown)
-        if share >= threshold and not (threshold and pair.crop == first):  # such as an old crop
+        old_crop = threshold and pair.crop == first and facts[first]["cut"]
+        if share >= threshold and not old_crop:
             pairs.append((ranks[second], ranks[first], share))
     return order, pairs
 
@@ -205,7 +206,10 @@ def compare(pairs: Sequence[VideoPair], facts: Sequence[Facts]) -> None:
         for k, odd in ((pair.a, usual[0] <= usual[1]), (pair.b, usual[1] <= usual[0])):
             differ = {"mirrored"} if pair.mirrored else set()
             others[k].append(differ | ({"speed"} if retimed and odd else set()))
-    set_cuts(facts, [(p.crop, p.a + p.b - p.crop, 1) for p in pairs if p.crop >= 0])
+    crops = [(p.crop, p.a + p.b - p.crop, 1) for p in pairs if p.crop >= 0]
+    sure = [each for each in crops if not originals.has_frame(facts[each[1]], facts[each[0]])]
+    set_cuts(facts, sure)
+    cropped = {crop for crop, *_ in crops}
     groups = defaultdict(list)
     for k, by_pair in others.items():
         facts[k]["changes"] = [
@@ -213,7 +217,7 @@ def compare(pairs: Sequence[VideoPair], facts: Sequence[Facts]) -> None:
             for word in ("mirrored", "speed")
             if 2 * sum(word in words for words in by_pair) > len(by_pair)
         ]
-        facts[k]["changes"] += ["cropped"] * (facts[k]["cut"] > 0)
+        facts[k]["changes"] += ["cropped"] * (k in cropped)
         groups[forest.root(k)].append(facts[k])
     for group in groups.values():
         originals.compare(group)

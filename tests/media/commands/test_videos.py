@@ -319,3 +319,20 @@ def test_twenty_films_each_with_a_copy_and_a_clip(tmp_path: Path) -> None:
     assert set(map(frozenset, pairs(videos(tmp_path, top), top))) == wanted
     kept = rows(videos(tmp_path, top, "--output=kept"), top)
     assert sorted(row[0] for row in kept) == sorted(f"{k}.mp4" for k in range(20))
+
+
+@pytest.mark.parametrize("share", [0.98, 0.9])
+def test_a_larger_crop_does_not_remove_the_whole_video(share: float, tmp_path: Path) -> None:
+    """Whatever the order; nor is the whole with bars a crop of it, or a copy of one size."""
+    whole = np.stack(list(scene(1, 4, FPS, (320, 240))))
+    high, wide = (round(side * (1 - share) / 2) for side in whole.shape[1:3])
+    crop = np.ascontiguousarray(whole[:, high : 240 - high, wide : 320 - wide])
+    top = tmp_path / "films"
+    filmed(whole, top / "whole.mp4", crf=30, size=(160, 120))
+    filmed(crop, top / "crop.mp4", crf=12, size=(480, 360))
+    for keep in ("max:bytes", "max:pixels"):
+        found = rows(videos(tmp_path, top, "--output=removed", f"--keep={keep}"), top)
+        assert [row[:2] for row in found] == [["crop.mp4", "whole.mp4"]]
+    filmed(np.pad(whole, ((0, 0), (40, 40), (0, 0), (0, 0))), top / "crop.mp4", size=(240, 240))
+    found = rows(videos(tmp_path, top, "--output=removed", "--keep=max:bytes"), top)
+    assert [row[:2] for row in found] == [["whole.mp4", "crop.mp4"]]

@@ -193,3 +193,18 @@ def test_a_picture_with_bars_around_another_is_framed(tmp_path: Path) -> None:
     ]
     relate(facts, [each.hashes for each in found if isinstance(each, Fingerprint)], 31)
     assert ["framed" in each["changes"] for each in facts] == [False, True, False]
+
+
+@pytest.mark.parametrize("turn", [None, *Image.Transpose], ids=lambda turn: turn and turn.name)
+def test_a_slight_crop_is_after_the_whole(turn: Image.Transpose | None, tmp_path: Path) -> None:
+    """To 98 % of each side; a copy of lower quality or half the size is not a crop."""
+    whole, facts = drawing(1, 600, 400), list[Facts]([{}, {}, {}])
+    crop = whole.crop((6, 4, 594, 396))
+    changed = [crop if turn is None else crop.transpose(turn), whole, whole.resize((300, 200))]
+    found = [
+        fingerprint(FoundFile(os.fsencode(saved(image, tmp_path / f"{k}.png")), 1, 1), ALL)
+        for k, image in enumerate(changed)
+    ]
+    relate(facts, [each.hashes for each in found if isinstance(each, Fingerprint)], 40)
+    assert [each["cut"] for each in facts] == [1, 0, 0]
+    assert [each["changes"][:1] == ["cropped"] for each in facts] == [True, False, False]

@@ -132,3 +132,28 @@ def test_a_removal_of_the_only_video_with_sound_is_doubtful() -> None:
     assert {doubt(loud, mute), doubt(mute, mute), doubt(unknown, loud), doubt(mute, unknown)} == {
         ""
     }
+
+
+@pytest.mark.parametrize("keep", ["max:bytes", "min:bytes", "min:seconds"])
+@pytest.mark.parametrize("old", [0, 1], ids=["new", "old"])
+def test_a_whole_video_is_never_removed_for_its_crop(keep: str, old: int) -> None:
+    """A crop of a crop comes after it; an old crop stays, and so does a new whole video."""
+    crops = [pair(0, 1)._replace(crop=0), pair(1, 2)._replace(crop=1), pair(0, 2)._replace(crop=0)]
+    some = [facts(bytes=99), facts(bytes=50), facts(bytes=9)]
+    videos = FoundPairs(["a.mp4", "b.mp4", "c.mp4"], some, [60.0] * 3, old, crops, [])
+    gone = {
+        line.split(b"\t")[0]: line.split(b"\t")[1]
+        for line in decide(videos, keep_rules(keep), 0.8, False).removed
+    }
+    assert gone == {b"b.mp4": b"c.mp4", **({} if old else {b"a.mp4": b"c.mp4"})}
+    assert len(clusters(videos, keep_rules(keep), False)) == 3
+
+
+def test_a_crop_kept_before_a_framed_video_is_doubtful() -> None:
+    """The frame may be all that it has more."""
+    some = [facts(), facts(inside=[0.95, 0.95], bytes=1)]
+    videos = FoundPairs("ab", some, [60.0] * 2, 0, [pair(0, 1)._replace(crop=0)], [])
+    assert (
+        decide(videos, keep_rules("max:bytes"), 0.8, False).removed[0].split(b"\t")[3]
+        == b"cropped\n"
+    )
