@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 from neardup.decisions import RULES
 from neardup.decisions.merged_rows import FLAG, Merge, parse_merge
 from neardup.decisions.rules import Rule
+from neardup.files.folder_walk import part_of_path
 from neardup.lines.count_lines import read_counts
 from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, mark_of, tag_of
 from neardup.options import table
@@ -211,6 +213,18 @@ def values_of(options: Options) -> Values | None:
     if options.within is not None:
         return Values.of(WITHIN, options.within)
     return None if options.across is None else Values.of(ACROSS, options.across)
+
+
+def values_of_paths(args: Namespace, what: str) -> Values | None:
+    """Return the value of --within or --across of files; put it into `args` as that of their ids.
+
+    UsageError if it is invalid, or unknown of old files (args.against); what: pictures or videos
+    """
+    parts = args.within, args.across
+    args.within, args.across = map(part_of_path, (WITHIN, ACROSS), parts, [args.folders] * 2)
+    if args.against and "root" in parts:
+        raise UsageError(f"--against: old {what} have no root; type folder or path:REGEX instead")
+    return values_of(Options(within=args.within, across=args.across))
 
 
 def tag_of_records(keep: str) -> Tag:

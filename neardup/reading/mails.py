@@ -26,7 +26,7 @@ from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Callable, NamedTuple
 
 from neardup.reading.archives import DAMAGED, PIECE, UNREADABLE, Archive, ArchiveMember, MemberError
-from neardup.reading.cleaning import all_text
+from neardup.reading.cleaning import all_text, body_text
 
 if TYPE_CHECKING:
     from email.message import Message
@@ -106,15 +106,29 @@ def split_mails(lines: Iterable[bytes], archive: Archive, limit: int) -> Iterato
     yield b"".join(mail or ())
 
 
-def read_mail(data: bytes, decode: Decode, headers: Sequence[str], limits: Archive) -> ReadText:
+class MailText(NamedTuple):
+    """What the text of a mail is made of: the values of these headers, and its body.
+
+    cleaned: the text will be cleaned by `body_text`, which must not see tags in plain text
+    """
+
+    headers: Sequence[str] = ()
+    cleaned: bool = False
+
+
+BODY = MailText()
+
+
+def read_mail(data: bytes, decode: Decode, how: MailText, limits: Archive) -> ReadText:
     """Return the text of a mail, with the values of some headers before it.
 
     decode: reads bytes whose character set is unknown or wrong.  MemberError for a mail with
     broken parts, or one with attachments alone.
     """
     from email.parser import BytesFeedParser
+    from html import escape
 
-    parser, reader = BytesFeedParser(), MailParts(decode)
+    parser, reader = BytesFeedParser(), MailParts(decode, body_text if how.cleaned else all_text)
     try:
         for at in range(0, len(data), 1 << 16):
             limits.take(0)  # nested parts take quadratic time
@@ -129,15 +143,18 @@ def read_mail(data: bytes, decode: Decode, headers: Sequence[str], limits: Archi
         raise MemberError(DAMAGED, f"its parts: {', '.join(sorted(set(broken)))}")
     if not body.strip() and reader.unread:
         raise MemberError(ONLY_ATTACHED, "", True)
-    values = [decoded_value(value) for name in headers for value in message.get_all(name, ())]
-    return ReadText("\n".join([*values, body]), reader.guessed, frozenset(reader.unread))
+    values = [decoded_value(value) for name in how.headers for value in message.get_all(name, ())]
+    text = "\n".join([*values, body])
+    text = escape(text, quote=False) if how.cleaned else text
+    return ReadText(text, reader.guessed, frozenset(reader.unread))
 
 
 class MailParts:
     """What was found in the parts of a mail."""
 
-    def __init__(self, decode: Decode):
-        self._decode, self.guessed, self.unread = decode, "", set[bytes]()
+    def __init__(self, decode: Decode, text_of_page: Callable[[str], str]):
+        self._decode, self._text_of_page = decode, text_of_page
+        self.guessed, self.unread = "", set[bytes]()
 
     def text(self, part: Message) -> str:
         """Return the text of a part; of alternatives the first that has any, plain text first."""
@@ -192,7 +209,7 @@ class MailParts:
             return QUOTES.sub("", text)
         if links := sorted({each for found in LINK.findall(text) for each in found if each}):
             self._leave("\n".join(links).encode("utf-8", "surrogatepass"))
-        return all_text(text)
+        return self._text_of_page(text)
 
 
 def decoded_value(value: object) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from neardup.reading import archives, mails
+from neardup.reading.cleaning import all_text, body_text
 from neardup.tools.documents import document_files
 from neardup.tools.documents.document_files import Document, NoDocument, documents, windows_1252
 from tests.support.engines import NEARDUP, run
@@ -105,8 +106,47 @@ def test_how_quotes_are_folded_does_not_matter(tmp_path: Path) -> None:
 def test_headers(tmp_path: Path) -> None:
     sent = mail("to be")
     assert text(tmp_path, sent) == "to be"
-    both = text(tmp_path, sent, headers=["subject", "From", "x-none"])
+    names = ["subject", "From", "x-none"]
+    both = text(tmp_path, sent, mail_text=mails.MailText(names))
     assert both.split() == ["Grüße"] * 20 + ["Jörg", "<j@host>", "to", "be"]
+
+
+PIECES = ["<nav>", "</nav>", "<p>", "to be", "&lt;b&gt;", "<header>", "</header>", "<b>or", "</b>"]
+PIECES += [
+    "<article>",
+    "</article>",
+    "a < b",
+    "&amp;amp;",
+    "<script>x</script>",
+    "<title>t</title>",
+    "caf&eacute;",
+]
+
+
+def test_pages_are_cleaned_as_files_are(tmp_path: Path) -> None:
+    """With --clean html, a page that was sent has the words of the file; plain text has no tags."""
+    rng, dropped = random.Random(3), 0
+    for _ in range(60):
+        page = "<html>" + " ".join(rng.choices(PIECES, k=12))
+        if not body_text(page).strip():
+            continue
+        found = text(tmp_path, mail(page, html=True), mail_text=mails.MailText((), True))
+        assert body_text(found).split() == body_text(page).split()
+        dropped += body_text(page).split() != all_text(page).split()
+    assert 9 < dropped < 55
+    plain = text(tmp_path, mail("to <b> &amp; <nav>be</nav>"), mail_text=mails.MailText((), True))
+    assert body_text(plain) == "to <b> &amp; <nav>be</nav>"
+
+
+@pytest.mark.parametrize("clean", [False, True])
+def test_a_page_and_the_mail_that_it_was_sent_in(clean: bool, tmp_path: Path) -> None:
+    page = f"<nav>{'menu ' * 30}</nav><p>{TEXT}</p>"
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.html").write_text(page)
+    (tmp_path / "docs" / "a.eml").write_bytes(mail(page, html=True))
+    more = ["--clean=html"] * clean
+    found = run([*NEARDUP, "documents", "--threshold=1", *more, tmp_path / "docs"], tmp_path)
+    assert (found.code, found.out.count(b"\n")) == (0, clean), found.err
 
 
 def test_attachments_are_told_apart(tmp_path: Path) -> None:

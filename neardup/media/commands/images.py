@@ -27,7 +27,7 @@ from neardup.engines.local.answer_file import (
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.files.cache import PICTURES, ResultCache, opened_cache
 from neardup.files.decoders import Outcome, results
-from neardup.files.folder_walk import PART_HELP, FoundFile, Walk, part_of_path, path_id
+from neardup.files.folder_walk import PART_HELP, FoundFile, Walk, path_id
 from neardup.files.tally import FLAT, NO_PART, Rules, Tally
 from neardup.lines.answer_tables import DOUBTED, answer_table
 from neardup.media.pictures import keep_rules, originals, pictures
@@ -58,10 +58,8 @@ from neardup.media.pictures.picture_hashes import (
 from neardup.media.pictures.picture_leaks import ALLOW, LeakLines, Searched, unread_in
 from neardup.media.pictures.picture_leaks import TABLE as LEAK_TABLE
 from neardup.options.command_parser import SHARED, CommandParser, flags
-from neardup.options.settings import values_of
-from neardup.options.table import Options
+from neardup.options.settings import values_of_paths
 from neardup.reading.compressed import kind_by_name
-from neardup.reading.field_values import ACROSS, WITHIN
 from neardup.reading.fingerprint_lines import HEADER
 from neardup.reading.row_files import FORMATS, LineTable, fields_table
 from neardup.runtime.program import (
@@ -405,11 +403,7 @@ def _command_line() -> argparse.Namespace:
         raise UsageError(f"--against needs --output {able}, but --output is {args.output}")
     if args.between and not args.against:
         raise UsageError("--between leaves out pairs of new pictures, and needs --against")
-    parts = args.within, args.across
-    args.within, args.across = map(part_of_path, (WITHIN, ACROSS), parts, [args.folders] * 2)
-    args.values = values_of(Options(within=args.within, across=args.across))
-    if args.against and "root" in parts:
-        raise UsageError("--against: old pictures have no root; type folder or path:REGEX instead")
+    args.values = values_of_paths(args, "pictures")
     if args.values and args.output in (LINES, LEAKS, "links"):
         raise UsageError(
             f"{args.values.flag} cannot be used with --output {args.output}; use --output pairs"

@@ -3,6 +3,8 @@
 folders ── files ── fingerprints ── pairs of videos, with runs ── lines, or a decision
 """
 
+from __future__ import annotations
+
 import argparse
 import os
 import shlex
@@ -24,8 +26,8 @@ from neardup.engines.local.answer_file import (
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.files.cache import ResultCache, opened_cache
 from neardup.files.decoders import Outcome, Work, results
-from neardup.files.folder_walk import FoundFile, path_of
-from neardup.files.tally import Rules, Tally
+from neardup.files.folder_walk import PART_HELP, FoundFile, path_of
+from neardup.files.tally import NO_PART, Rules, Tally
 from neardup.media.frames.containers import is_video, require_av
 from neardup.media.frames.frame_store import FrameStore
 from neardup.media.frames.print_files import is_print_file, write_prints
@@ -44,7 +46,9 @@ from neardup.media.videos.video_options import (
     read_share,
 )
 from neardup.options.command_parser import SHARED, CommandParser, flags
+from neardup.options.settings import values_of_paths
 from neardup.reading.compressed import kind_by_name
+from neardup.reading.field_values import Values
 from neardup.reading.row_files import JSON, check_row_file, fields_table
 from neardup.runtime.program import (
     STANDARD_OUTPUT,
@@ -127,6 +131,8 @@ OWN = flags(
                         video; old videos are never removed; may be repeated
                         -h: old videos, a file written by --output prints: find pairs with a new
                         video
+    --within PART       find only pairs of videos with the same part of the path: {PART_HELP}
+    --across PART       find only pairs of videos with different parts, as with --within
     """,
     keep=keep_rules.keep_rules,
     threshold=read_share,
@@ -169,6 +175,7 @@ def main() -> None:
             else:
                 found = _found(sources, args.against, folder, options, jobs, progress)
                 progress.clear()
+                found = _limited(found, args.values, tally) if args.values else found
                 knows = sources.walk.knows if args.null else None
                 summary = _answer(args, options.threshold, found, files, knows)
         tally.report(cache.note, summary)
@@ -205,12 +212,28 @@ def _found(
     return FoundPairs(store.ids, store.facts, store.seconds.tolist(), old, pairs, common)
 
 
+def _limited(found: FoundPairs, values: Values, tally: Tally) -> FoundPairs:
+    """Leave out pairs by --within or --across; count the new videos without the part of the path.
+
+    The common stretches are those of all videos.
+    """
+    parts = values.of_ids([id_.encode() for id_ in found.ids])
+    for id_, part in zip(found.ids[found.old :], parts[found.old :]):
+        if part is None:
+            tally.leave_out(NO_PART, path_of(id_))
+
+    def wanted(a: str | None, b: str | None) -> bool:
+        return a is not None is not b and (a == b) == values.equal
+
+    return found._replace(pairs=[p for p in found.pairs if wanted(parts[p.a], parts[p.b])])
+
+
 def _answer(
     args: argparse.Namespace,
     threshold: float,
     found: FoundPairs,
     files: dict[str, Answer],
-    knows: "Callable[[bytes], bool] | None",
+    knows: Callable[[bytes], bool] | None,
 ) -> list[str]:
     """Write the answer and the files beside it; return lines for the summary.
 
@@ -282,6 +305,9 @@ def _check(args: argparse.Namespace) -> None:
     if args.output == PRINTS and any(given.values()):
         flag = next(filter(given.get, given))
         raise UsageError(f"{flag} needs pairs, but --output is {PRINTS}; leave one of them out")
+    args.values = values_of_paths(args, "videos")
+    if args.output == PRINTS and args.values:
+        raise UsageError(f"{args.values.flag} cannot be used with --output {PRINTS}; leave it out")
     if args.output != PRINTS and args.answer:
         check_row_file("-o", args.answer)
     for name in args.against:

@@ -20,7 +20,7 @@ import os
 import re
 import tarfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import Callable, NamedTuple, Union
 
@@ -127,14 +127,13 @@ def documents(
     allow: Callable[[bytes], bool] = lambda _: True,
     dialect: Dialect = AS_USUAL,
     guess: Guess | None = None,
-    headers: Sequence[str] = (),
+    mail_text: mails.MailText = mails.BODY,
 ) -> Iterator[Outcome]:
     """Yield a Document, or a NoDocument with the reason, for a file or each member of an archive.
 
     state: the size, and the time of the last change in nanoseconds, when the file was found.
     Members whose names `allow` does not accept are skipped.  A file that is longer than `limit`
-    bytes is not read to its end.  Text that is not UTF-8 is left to `guess`, if given.  headers: of
-    mails, whose values are part of the text.
+    bytes is not read to its end.  Text that is not UTF-8 is left to `guess`, if given.
     """
     if mails.is_undelivered(path):
         yield NoDocument(path, mails.UNDELIVERED, skipped=True)
@@ -143,7 +142,7 @@ def documents(
     try:
         began = False
         text = partial(read, limits=archive, limit=limit, dialect=dialect, guess=guess)
-        for outcome in _outcomes(archive, limit, partial(text, headers=headers)):
+        for outcome in _outcomes(archive, limit, partial(text, mail_text=mail_text)):
             if outcome.path != path:  # a member
                 began = True
                 yield outcome
@@ -155,7 +154,7 @@ def documents(
     except OSError as error:
         gone = isinstance(error, FileNotFoundError) and not began
         if gone and (now := mails.moved(path)):
-            yield from documents(now, state, limit, allow, dialect, guess, headers)
+            yield from documents(now, state, limit, allow, dialect, guess, mail_text)
         else:
             yield NoDocument(path, archives.UNREADABLE, error.strerror or str(error))
 
@@ -224,7 +223,7 @@ def read(
     limit: int,
     dialect: Dialect,
     guess: Guess | None,
-    headers: Sequence[str],
+    mail_text: mails.MailText,
     limits: archives.Archive,
     kind: DocumentKind | None = None,
 ) -> Outcome:
@@ -244,7 +243,7 @@ def read(
         return found.text, found.encoding
 
     try:
-        text, encoding, unread = kind.read(data, decode, headers, limits)
+        text, encoding, unread = kind.read(data, decode, mail_text, limits)
     except archives.MemberError as error:
         return NoDocument(path, *error.args)
     if len(text) > limit:

@@ -306,7 +306,8 @@ def json_lines(
     unread: gets the hashes of what else is in a document; None if documents are not compared, so
     that short ones are not named.
     """
-    how = settings.max_line, walk.patterns.allow, settings.form.dialect, guess, headers
+    mail_text = mails.MailText(headers, "html" in settings.form.clean.names)
+    how = settings.max_line, walk.patterns.allow, settings.form.dialect, guess, mail_text
     for file in files:
         for outcome in document_files.documents(file.path, (file.size, file.mtime_ns), *how):
             tally.files += 1

@@ -167,6 +167,68 @@ def test_the_rules_of_keep_never_remove_a_video_for_its_clip(folder: Path, tmp_p
     assert ["long.mp4"] not in rows(kept, folder)
 
 
+PARTS = {
+    "folder": os.path.dirname,
+    "ext": lambda path: os.path.splitext(path)[1],
+    "path:/([a-z])[^/]*$": lambda path: os.path.basename(path)[0],
+    "path:(small)": lambda path: "small" if "small" in path else None,
+    "root": lambda path: path.split("/films/")[0],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flag", ["within", "across"])
+@pytest.mark.parametrize("part", PARTS)
+def test_parts_of_paths(part: str, flag: str, made: Path, tmp_path: Path) -> None:
+    """The pairs are those of all videos of which both have the part, and the same or another."""
+    every = videos(tmp_path, made).out.splitlines()
+    of = PARTS[part]
+
+    def wanted(a: str, b: str) -> bool:
+        return of(a) is not None is not of(b) and (of(a) == of(b)) == (flag == "within")
+
+    pairs = [line for line in every if wanted(*line.decode().split("\t")[:2])]
+    result = videos(tmp_path, made, f"--{flag}={part}")
+    assert result.out.splitlines() == pairs
+    assert ("5 without the part of the path" in result.err) == (part == "path:(small)")
+    assert bool(pairs) == ((part, flag) not in NO_PAIRS)
+    gone = videos(tmp_path, made, f"--{flag}={part}", "--output=removed").out.decode()
+    assert all(wanted(*line.split("\t")[:2]) for line in gone.splitlines())
+    assert bool(gone) == bool(pairs)
+
+
+NO_PAIRS = [("path:(small)", "within"), ("path:(small)", "across"), ("ext", "across")]
+NO_PAIRS += [("root", "across")]
+
+
+@pytest.mark.slow
+def test_folders_are_decided_on_alone(folder: Path, tmp_path: Path) -> None:
+    shutil.copy(folder / "small" / "long.mp4", folder / "small" / "same.mp4")
+    here = [path for path in folder.iterdir() if path.is_file()]
+    alone = [videos(tmp_path, "--output=kept", *some).out for some in (here, [folder / "small"])]
+    kept = videos(tmp_path, "--output=kept", "--within=folder", folder)
+    assert sorted(kept.out.splitlines()) == sorted(b"".join(alone).splitlines())
+    assert b"/small/long.mp4\n" in kept.out
+    assert b"clip" not in kept.out
+    clusters = videos(tmp_path, "--output=clusters", "--within=folder", folder)
+    assert len({row[0] for row in rows(clusters, folder)}) == 2
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--within=folder", "--across=ext"], "limit the same pairs; leave one of them out"),
+        (["--within=x"], "--within: 'x' is not one of folder, ext, root, path:REGEX"),
+        (["--across=path:x"], "'path:x' has no group; put what to compare in ( )"),
+        (["--within=folder", "--output=prints"], "--within cannot be used with --output prints"),
+        (["--within=root", "--against=x"], "--against: old videos have no root; type folder or"),
+    ],
+)
+def test_parts_that_are_refused(flags: list[str], message: str, tmp_path: Path) -> None:
+    wrong = videos(tmp_path, ".", *flags)
+    assert (wrong.code, message in wrong.err) == (2, True), wrong.err
+
+
 @pytest.mark.slow
 def test_clusters_and_links(folder: Path, tmp_path: Path) -> None:
     found = rows(videos(tmp_path, folder, "--output=clusters"), folder)
