@@ -30,11 +30,9 @@ from neardup.decisions.kept_lines import (
     PlacesOf,
     check_one_answer,
     keep_in_one,
-    kept_lines,
     lines_from,
 )
 from neardup.decisions.marked_rows import Marks, check_files
-from neardup.lines.answer_lines import parse_decided
 from neardup.options.command_parser import STANDARD_INPUT, VERBOSITY, CommandParser, Flag, flags
 from neardup.options.settings import Settings, settings_before_counts
 from neardup.options.table import OPTIONS, Options, integer, parser
@@ -282,14 +280,9 @@ def keep() -> None:
         if blocks.in_task():
             first = input_files.task_place(list_of_files(args.input_files))
             pieces = iter(lambda: sys.stdin.buffer.read(blocks.BLOCK_BYTES), b"")
-            gone = (parse_decided(line)[0] for _, line in lines_from(decided, first))
             start = blocks.start_of_split()
-            lines = blocks.with_line_ends(pieces)
-            lines = kept_lines(lines, first, () if marked else gone, start.of_file)
-            name = start.place.removesuffix(": ")
-            if marked:
-                lines = pairs.marked_lines(lines, first, name, settings, decided)
-            write_all(lines)
+            how = first, start.place.removesuffix(": "), settings, decided, start.of_file
+            write_all(pairs.lines_of_task(blocks.with_line_ends(pieces), *how))
         else:
             names = args.files or ["-"]
             blocks.check_inputs(names)
@@ -302,8 +295,8 @@ def keep() -> None:
                 raise UsageError(f"-: {flag} reads its input twice; name FILE instead")
             if settings.merge:
                 merged_rows.check_files(form, settings.merge, files, settings.max_line)
-                how = files, settings.max_line, lines_from(decided, files[0].first)
-                merges = merged_rows.Merges(form, settings.merge, *how)
+                left = lines_from(decided, files[0].first)
+                merges = merged_rows.Merges(form, settings.merge, files, settings.max_line, left)
                 if merges.lost:
                     print(many(merges.lost, LOST), file=sys.stderr)
             of_file: PlacesOf = partial(Places, merges=merges)

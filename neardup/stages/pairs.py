@@ -10,7 +10,7 @@ If --output needs a decision, `reduce_buckets` writes edges, and one more step d
 are removed, or finds the clusters, in little memory for any number of edges:
 
     buckets → edges ~ sort ~ decision → records that are removed → the lines of the input
-              reduce_buckets          decide_edges               ~ sort ~ kept_lines, marked_lines
+              reduce_buckets          decide_edges               ~ sort ~ lines_of_task
 """
 
 import tempfile
@@ -24,9 +24,16 @@ import numpy as np
 
 from neardup.decisions.decide import Copies, clusters, decided
 from neardup.decisions.edge_file import EdgeFile
+from neardup.decisions.kept_lines import kept_lines, lines_from
 from neardup.decisions.marked_rows import Marks
 from neardup.lines import answer_lines
-from neardup.lines.answer_lines import format_decided, is_estimate, parse_pair, removed_line
+from neardup.lines.answer_lines import (
+    format_decided,
+    is_estimate,
+    parse_decided,
+    parse_pair,
+    removed_line,
+)
 from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.options.settings import Settings
 from neardup.reading.blocks import NEW, Block, blocks_of, in_task
@@ -313,15 +320,29 @@ def decide_edges(
                 yield b"%b\t%b\n" % (tag.id_of(first), tag.id_of(record))
 
 
-def marked_lines(
-    pieces: Iterable[bytes], first: int, name: str, settings: Settings, decided: IO[bytes]
+def lines_of_task(
+    pieces: Iterable[bytes],
+    first: int,
+    name: str,
+    settings: Settings,
+    decided: IO[bytes],
+    of_file: bool = False,
 ) -> Iterator[bytes]:
-    """Yield a task's lines as --output marked writes them.
+    """Yield the lines of a task's part of a file as --output kept or marked writes them.
 
-    pieces: of these lines, which end with LF
     first: the place of the first line
     decided: the sorted lines of the decision on the whole input
+    of_file: as in `kept_lines`
     """
+    marked = settings.output is OUTPUTS[MARKED]
+    gone = (parse_decided(line)[0] for _, line in lines_from(decided, first))
+    lines = kept_lines(pieces, first, () if marked else gone, of_file)
+    return _marked_lines(lines, first, name, settings, decided) if marked else lines
+
+
+def _marked_lines(
+    pieces: Iterable[bytes], first: int, name: str, settings: Settings, decided: IO[bytes]
+) -> Iterator[bytes]:
     form, held = settings.form, list[bytes]()
     kind = form.kind_of(name)
     for piece in pieces:

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, Callable
 from urllib.parse import unquote
 
-import numpy as np
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark import AccumulatorParam, SparkContext
@@ -129,8 +128,8 @@ class SparkJob:
     def answer(self, lines: DataFrame, rounds: int) -> DataFrame:
         """Return a DataFrame of blocks of answer lines (`value`, binary), without the final LF.
 
-        With --output kept, the blocks hold the places of the removed records instead.  With two
-        rounds, this call runs the first one at once.
+        With --output kept or marked, they are the lines of the decision.  With two rounds, this
+        call runs the first one at once.
         """
         tasks = self.tasks
         shared = self._shared_keys(lines) if rounds == 2 else lambda: None  # lines for all keys
@@ -139,21 +138,13 @@ class SparkJob:
         found = keyed.mapInArrow(tasks.reduce, ROW).repartitionById(tasks.ends, "part")
         return found.mapInArrow(tasks.finish(self._later.add), VALUE)
 
-    def kept(self, lines: DataFrame, new: DataFrame, rounds: int) -> DataFrame:
-        """Return the kept lines of `new` as a DataFrame; this also finds the removed records."""
-        places = [found.value for found in self.answer(lines, rounds).collect()]
-        gone = np.frombuffer(b"".join(places), "<u8").astype(np.uint64)
-        everywhere = self.spark.sparkContext.broadcast(gone)
-        keep = self.tasks.keep(self._later.add, lambda: everywhere.value)
-        return new.mapInArrow(keep, VALUE)
-
-    def marked(self, lines: DataFrame, new: DataFrame, rounds: int, folder: str) -> DataFrame:
-        """Return all lines of `new` with their marks; the decision is written to a new folder."""
+    def kept(self, lines: DataFrame, new: DataFrame, rounds: int, folder: str) -> DataFrame:
+        """Return the kept or marked lines of `new`; the decision is written to a new folder."""
         found = self.answer(lines, rounds).selectExpr("cast(value as string) as value")
         found.write.option("compression", "none").text(folder)
         (name,) = self.spark.read.text(folder).inputFiles()  # of one task
         self.spark.sparkContext.addFile(unquote(name))
-        keep = self.tasks.keep(self._later.add, decided=name.rpartition("/")[2])
+        keep = self.tasks.keep(name.rpartition("/")[2], self._later.add)
         return new.mapInArrow(keep, VALUE)
 
     def reports(self) -> list[dict[str, Any]]:

@@ -29,7 +29,6 @@ from neardup.runtime.program import StageError, run
 from neardup.runtime.summary import REMOVED, judged, print_summary, total
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages import pairs, phases, token_counting
-from neardup.verification import MARKED
 
 
 def main() -> None:
@@ -59,7 +58,7 @@ def answer(spark: SparkSession, args: argparse.Namespace) -> None:
     try:
         reports = _carry_out(spark, args, options, settings, counts, decided)
     finally:
-        if options.output == MARKED:
+        if settings.output.rows:
             system, folder = spark_lines.file_system(spark, decided)
             system.delete(folder, True)
     none = _nothing(settings)
@@ -80,7 +79,7 @@ def _carry_out(
 ) -> list[dict[str, Any]]:
     """Write OUTPUT, or remove it after a failure; return the reports of all tasks.
 
-    decided: a new folder for the decision of --output marked
+    decided: a new folder for the decision, if lines of the input are written
     """
     system, output = spark_lines.file_system(spark, args.output_folder)
     if system.exists(output):
@@ -99,8 +98,7 @@ def _carry_out(
     )
     if settings.output.rows:
         before = spark_lines.states_of_files(spark, new)
-        again = lines, spark_lines.lines_of_files(spark, new), rounds
-        blocks = job.kept(*again) if decides == "kept" else job.marked(*again, decided)
+        blocks = job.kept(lines, spark_lines.lines_of_files(spark, new), rounds, decided)
     else:
         blocks = job.answer(lines, rounds)
     try:

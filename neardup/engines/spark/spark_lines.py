@@ -152,15 +152,6 @@ def blocks_of_batches(
             yield blocks.Block(prefix, line, data, flaw, place)
 
 
-def kept_lines(rows: SplitRows, places: Mapping[str, int], gone: np.ndarray) -> bytes:
-    """Return the lines of `rows` whose places are not in `gone` (uint64, ascending)."""
-    first = rows.split.first(places) + rows.number - 1
-    bounds = np.searchsorted(gone, np.array([first, first + rows.high - rows.low], np.uint64))
-    out = (gone[bounds[0] : bounds[1]] - np.uint64(first)).astype(np.int64) + rows.low
-    starts, stops = [rows.low, *(out + 1).tolist()], [*out.tolist(), rows.high]
-    return b"".join(rows.bytes(a, b) for a, b in zip(starts, stops) if a < b)
-
-
 def _runs(paths: Any, starts: Any) -> Iterator[tuple[int, int]]:
     """Yield (low, high) for each group of successive rows with the same path and split start."""
     if not len(paths):

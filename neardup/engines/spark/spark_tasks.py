@@ -21,12 +21,10 @@ from operator import itemgetter
 from typing import Any, Callable
 from zlib import crc32
 
-import numpy as np
 import pyarrow as pa
 from pyspark import SparkFiles, TaskContext
 
-from neardup.engines.spark.spark_lines import blocks_of_batches, kept_lines, rows_of_batches
-from neardup.lines.answer_lines import parse_decided
+from neardup.engines.spark.spark_lines import blocks_of_batches, rows_of_batches
 from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading.blocks import TASK_FILE
@@ -34,7 +32,7 @@ from neardup.runtime.counters import Counters
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages import phases
 from neardup.stages.candidate_keys import HELD_BYTES, BloomFilter
-from neardup.stages.pairs import decision, dedup_pairs, marked_lines, sorted_lines
+from neardup.stages.pairs import decision, dedup_pairs, lines_of_task, sorted_lines
 from neardup.verification.not_pairs import NotPairs
 
 ROW = "part int, block binary, report binary"
@@ -101,8 +99,7 @@ class Tasks:
     def finish(self, report: Callable[[list[bytes]], None]) -> Callable[[Batches], Rows]:
         """Return the task that turns pairs or edges into the answer.
 
-        The task yields blocks of lines without their last line end; with --output kept, it yields
-        the places of the removed records.
+        The task yields blocks of lines without their last line end.
         """
 
         def task(batches: Batches) -> Rows:
@@ -123,38 +120,28 @@ class Tasks:
         else:
             lines = chain.from_iterable(block.splitlines(keepends=True) for block in blocks)
             answer = dedup_pairs(lines, counters)
-        if self.decides == "kept":  # eight bytes for each place, ascending
-            for block in answer:
-                places = [parse_decided(line)[0] for line in block.splitlines(keepends=True)]
-                yield np.array(places, "<u8").tobytes()
-        else:
-            for _, block in phases.gathered((0, piece) for piece in answer):
-                yield block[:-1]
+        for _, block in phases.gathered((0, piece) for piece in answer):
+            yield block[:-1]
 
     def keep(
         self,
+        decided: str,
         report: Callable[[list[bytes]], None],
-        gone: Callable[[], np.ndarray] | None = None,
-        decided: str = "",
     ) -> Callable[[Batches], Rows]:
-        """Return the task that yields the kept lines, in blocks without their last line end.
+        """Return the task that yields kept or marked lines, in blocks without their last line end.
 
-        gone: returns the places (uint64, ascending) of the removed records
-        decided: instead, a file of the SparkContext with the decision, by which lines are marked
+        decided: the name of a file of the SparkContext
         """
 
         def task(batches: Batches) -> Rows:
             settings, counters = self._settings(), Counters("keep")
             assert self.places is not None
             for rows in rows_of_batches(batches):
-                if gone:
-                    block = kept_lines(rows, self.places, gone())
-                else:
-                    first = rows.split.first(self.places) + rows.number - 1
-                    lines = [rows.bytes(rows.low, rows.high)]
-                    with open(SparkFiles.get(decided), "rb") as file:
-                        how = first, rows.split.name, settings, file
-                        block = b"".join(marked_lines(lines, *how))
+                first = rows.split.first(self.places) + rows.number - 1
+                lines = [rows.bytes(rows.low, rows.high)]
+                with open(SparkFiles.get(decided), "rb") as file:
+                    how = first, rows.split.name, settings, file
+                    block = b"".join(lines_of_task(lines, *how))
                 counters.add(READ, rows.high - rows.low)
                 counters.add(WRITTEN, block.count(b"\n"))
                 if block:
