@@ -235,6 +235,15 @@ def test_decisions_and_two_collections(
     assert counts(capsys.readouterr().err) == counts(expected.err)
 
 
+@pytest.mark.parametrize("output", ["kept", "marked"])
+def test_nothing_to_decide(spark: Any, tmp_path: Path, output: str) -> None:
+    file = tmp_path / "a b%20.txt"
+    file.write_text("x 1 2 3\ny 4 5 6\n")
+    here = succeed([*RUN_LOCAL, f"--output={output}", file], tmp_path).out
+    assert answer(spark, tmp_path / "o %20ut", f"--output={output}", file) == here != b""
+    assert sorted(path.name for path in tmp_path.iterdir() if "neardup-" in path.name) == []
+
+
 @pytest.mark.parametrize("output", ["pairs", "kept", "marked"])
 def test_columns_by_number(spark: Any, tmp_path: Path, output: str) -> None:
     file = tmp_path / "a.tsv"

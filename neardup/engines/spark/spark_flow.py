@@ -19,7 +19,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Callable
-from urllib.parse import unquote
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -143,7 +142,7 @@ class SparkJob:
         found = self.answer(lines, rounds).selectExpr("cast(value as string) as value")
         found.write.option("compression", "none").text(folder)
         (name,) = self.spark.read.text(folder).inputFiles()  # of one task
-        self.spark.sparkContext.addFile(unquote(name))
+        self.spark.sparkContext.addFile(name)
         keep = self.tasks.keep(name.rpartition("/")[2], self._later.add)
         return new.mapInArrow(keep, VALUE)
 
