@@ -183,14 +183,14 @@ def _make(job: tuple[Path, int, Path, float]) -> None:
 def prints_of(files: dict[str, Path]) -> dict[str, VideoPrint]:
     """Return {name: fingerprints of a video}; files that cannot be read are reported on stderr."""
     with ProcessPoolExecutor(PROCESSES) as pool:
-        made = dict(zip(files, pool.map(_print, files.values(), chunksize=8)))
+        made = dict(zip(files, pool.map(read_print, files.values(), chunksize=8)))
     for name, outcome in made.items():
         if isinstance(outcome, Failure):
             print(f"{name}: {outcome.reason} {outcome.detail}", file=sys.stderr)
     return {name: each for name, each in made.items() if isinstance(each, VideoPrint)}
 
 
-def _print(path: Path) -> VideoPrint | Failure:
+def read_print(path: Path) -> VideoPrint | Failure:
     status = path.stat()
     return print_of(FoundFile(os.fsencode(path), status.st_size, status.st_mtime_ns), Reading())
 

