@@ -60,7 +60,7 @@ SIDE = perceptual_hash.SIDE
 CENTRES = AT_CORNERS = (0.95, 0.9)  # shares of each side of copies that are cropped
 CORNERS = {"top left": (0, 0), "top right": (0, 1), "bottom left": (1, 0), "bottom right": (1, 1)}
 REGION = 0.65  # share of the height
-UPRIGHT = (*OWN, "uncut", "centre95", "centre90")
+UPRIGHT = (*OWN, "centre95", "centre90")
 VARIANTS: tuple[str, ...] = (
     *UPRIGHT,
     *(f"{name}{MIRRORED}" for name in UPRIGHT),
