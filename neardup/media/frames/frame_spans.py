@@ -60,6 +60,11 @@ def one_picture(spans: NDArray[np.int64], hashes: NDArray[np.uint64]) -> bool:
     return bool(times[still].sum() > STILL_SHARE * times.sum())
 
 
+def still(hashes: NDArray[np.uint64]) -> bool:
+    """Return whether frames, hashes (n, 4), show one picture from start to end, or its grain."""
+    return len(hashes) > 0 and bool((bits_apart(hashes, hashes[:1]) <= STILL).all())
+
+
 class SpanMaker:
     """Makes the spans (frames in a row that look the same) of a video, from its frames in order.
 

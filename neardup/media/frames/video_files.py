@@ -38,7 +38,7 @@ from neardup.media.frames.containers import (
     suffix_of,
 )
 from neardup.media.frames.decoding import Decoder
-from neardup.media.frames.frame_spans import SpanMaker, one_picture
+from neardup.media.frames.frame_spans import SpanMaker, one_picture, still
 from neardup.media.frames.small_frames import Shrinker, turn_of
 from neardup.media.frames.video_prints import DIGEST, VideoPrint
 from neardup.media.pictures import originals
@@ -105,7 +105,7 @@ def _print(file: FoundFile, how: Reading, container: Any, stream: Any) -> VideoP
     if decoder.damaged:
         facts["damaged"] = True
     spans, hashes = frames.spans.finish()
-    if one_picture(spans, hashes[:, 0]):
+    if one_picture(spans, hashes[:, 0]) or still(hashes[:, 0]):
         facts[DIGEST] = digest_of(file.path).hex()
     return VideoPrint(path_id(file.path), facts, frame_hashes.VARIANTS, spans, hashes)
 

@@ -14,10 +14,11 @@ of these:
 * its frames match better on the line than at each of SHIFTS earlier or later: by CONTRAST bits, and
   by a share SHARPNESS of the bits in which they differ on the line; CLEAR bits are always enough;
   and if bits change in both videos, the same ones change at the same times (ALIKE);
-* each of the two videos shows one still picture from start to end, or their files are equal.
+* each of the two videos shows one still picture from start to end, perhaps with grain, or their
+  files are equal (`standing`).
 
-Videos that show one picture most of the time are copies only if their files are equal: other videos
-may have the same cover.
+Videos that show one picture most of the time, or whose runs are `standing`, are copies only if
+their files are equal: other videos may have the same cover.
 
 Units: spans in milliseconds; runs in seconds.  Letters: n frames, m seeds.
 """
@@ -27,12 +28,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import product
-from typing import NamedTuple
+from typing import Callable, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neardup.media.frames.frame_spans import CLOSED, STILL, one_picture, shown_ms
+from neardup.media.frames.frame_spans import CLOSED, one_picture, shown_ms, still
 from neardup.media.frames.print_sources import SHORT_SECONDS
 from neardup.media.frames.video_prints import DIGEST, VideoPrint, compared, end_of, length_of
 from neardup.media.videos.runs import Run, VideoPair
@@ -74,7 +75,7 @@ class Frames(NamedTuple):
     hashes: NDArray[np.uint64]  # (n, variants, 4)
     compared: list[tuple[int, int]]  # (variant of this video, variant of the other) to compare
     length: float  # seconds of the whole video
-    digest: str  # of the file, if one picture is shown most of the time
+    digest: str  # of the file, if one picture is shown most of the time, perhaps with grain
     crops: list[bool]  # for each variant: true if it is a part of the frame
 
     @classmethod
@@ -105,24 +106,22 @@ class Frames(NamedTuple):
 
 
 def align(seeds: NDArray[np.int64], a: Frames, b: Frames) -> tuple[Run, ...]:
-    """Return the runs (stretches that match) of videos a and b, in order of their start in a.
+    """Return the runs in which videos a and b move alike, in order of their start in a.
 
     seeds: int64 (m, 4), milliseconds a0, a1, b0, b1: spans of frames of a and b that match, in any
     order, repeats allowed.
     """
-    seeds = np.unique(seeds, axis=0)
-    most = max(MAX_SEEDS, 2 * len(a.spans), 2 * len(b.spans))
-    left, near = _strongest(seeds / 1000, _nearness(seeds, a, b), most)
-    still = all(one_picture(x.spans, x.hashes[:, 0]) for x in (a, b))
+    left, near = _chosen(seeds, a, b)
+    calm = all(one_picture(x.spans, x.hashes[:, 0]) for x in (a, b))
     runs: list[Run] = []
     spare: list[Run] = []  # on lines as they were found, where the best ones near them have no run
     missed = 0
     while len(runs) < LINES and missed < MISSES and _enough(left, left[:, 1] - left[:, 0]):
-        line = best_line(left, near * weights_of(left), still)
-        best = line if still else refined(line, left, a.spans, b.spans, partial(distances, a, b))
-        new = list(_runs_on(best, left, a, b))
+        line = best_line(left, near * weights_of(left), calm)
+        best = line if calm else refined(line, left, a.spans, b.spans, partial(distances, a, b))
+        new = list(_runs_on(best, left, a, b, _moves))
         if not (new or runs or best == line):
-            spare += _runs_on(line, left, a, b)
+            spare += _runs_on(line, left, a, b, _moves)
         line = best if new else line
         on = overlaps(left, line.rate, line.offset)
         if not _enough(left[on > 0], on[on > 0]):
@@ -134,11 +133,24 @@ def align(seeds: NDArray[np.int64], a: Frames, b: Frames) -> tuple[Run, ...]:
     return tuple(sorted(set(runs or spare), key=lambda run: run[1:]))
 
 
+def standing(seeds: NDArray[np.int64], a: Frames, b: Frames) -> tuple[Run, ...]:
+    """Return the run, if any, of two videos that show one still picture, or whose files are equal.
+
+    seeds: as for `align`.
+    """
+    if not (_equal_files(a, b) or all(still(x.hashes[:, 0]) for x in (a, b))):
+        return ()
+    left, near = _chosen(seeds, a, b)
+    line = best_line(left, near * weights_of(left), still=True)
+    return tuple(_runs_on(line, left, a, b, _stands))
+
+
 def pair_of(
     a: int, b: int, mirrored: bool, seeds: NDArray[np.int64], of_a: Frames, of_b: Frames
 ) -> VideoPair | None:
     """Return the pair of videos a and b with the stretches that match, or None if none does."""
-    runs = align(seeds, of_a, of_b)
+    moving = align(seeds, of_a, of_b)
+    runs = moving or standing(seeds, of_a, of_b)
     if not runs:
         return None
     seconds = sum(run.seconds for run in runs), sum(run.seconds * run.rate for run in runs)
@@ -146,9 +158,10 @@ def pair_of(
     shares = [min(1.0, matched / all_) for matched, all_ in zip(seconds, lengths)]
     share = shares[0] if lengths[0] <= lengths[1] else shares[1]
     parts = of_a.within([(run.a_from, run.a_to) for run in runs])
-    still = one_picture(parts.spans, parts.hashes[:, 0]) and not _equal_files(of_a, of_b)
+    one = not moving or one_picture(parts.spans, parts.hashes[:, 0])
+    one = one and not _equal_files(of_a, of_b)
     ends = end_of(of_a.length), end_of(of_b.length)
-    pair = VideoPair(a, b, mirrored, runs, seconds[0], share, shares[0], shares[1], still, ends)
+    pair = VideoPair(a, b, mirrored, runs, seconds[0], share, shares[0], shares[1], one, ends)
     return pair._replace(crop=(-1, a, b)[_crop(max(runs), of_a, of_b)])
 
 
@@ -196,6 +209,13 @@ def least_of_run(shorter: float) -> float:
     return min(RUN_SECONDS, max(SHORT_SECONDS, SHORT_SHARE * shorter))
 
 
+def _chosen(seeds: Indices, a: Frames, b: Frames) -> tuple[Floats, Floats]:
+    """Return the seeds with the most votes, in seconds, and their weights."""
+    seeds = np.unique(seeds, axis=0)
+    most = max(MAX_SEEDS, 2 * len(a.spans), 2 * len(b.spans))
+    return _strongest(seeds / 1000, _nearness(seeds, a, b), most)
+
+
 def _nearness(seeds: Indices, a: Frames, b: Frames) -> Floats:
     """Return the weight of each pair of matching frames: 0.5 to the power of differing bits / HALF.
 
@@ -232,8 +252,10 @@ def _inside(seeds: Floats, runs: list[Run]) -> NDArray[np.bool_]:
     return inside
 
 
-def _runs_on(line: Line, seeds: Floats, a: Frames, b: Frames) -> Iterator[Run]:
-    """Yield the runs on a line that overlap a seed, are long enough, and do not match by chance."""
+def _runs_on(
+    line: Line, seeds: Floats, a: Frames, b: Frames, accepted: Callable[..., bool]
+) -> Iterator[Run]:
+    """Yield the runs on a line that overlap a seed and are `accepted`: _moves or _stands."""
     on = overlaps(seeds, line.rate, line.offset)
     seeds = seeds[on > 0]
     if not _enough(seeds, on[on > 0]):
@@ -253,8 +275,7 @@ def _runs_on(line: Line, seeds: Floats, a: Frames, b: Frames) -> Iterator[Run]:
         run = _run(line, i[part], start[part], end[part])
         overlapping = seeds[(seeds[:, 1] > run.a_from) & (seeds[:, 0] < run.a_to)]
         frames = np.unique(i[part])
-        moves = _moves_alike(run, line, frames, a, b) and _changes_alike(run, line, a, b)
-        if len(overlapping) and (moves or _stands(run, line, frames, a, b)):
+        if len(overlapping) and accepted(run, line, frames, a, b):
             yield run
 
 
@@ -304,6 +325,11 @@ def distances(a: Frames, b: Frames, i: Indices, j: Indices) -> Indices:
             bits = bits_apart(a.hashes[x, of_a], b.hashes[y, of_b])
             least[part] = np.minimum(least[part], bits)
     return least
+
+
+def _moves(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) -> bool:
+    """Return whether a run is long enough, and does not match by chance."""
+    return _moves_alike(run, line, frames, a, b) and _changes_alike(run, line, a, b)
 
 
 def _moves_alike(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) -> bool:
@@ -363,15 +389,11 @@ def _stands(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) -> bool
     """
     if run.seconds < least_of_run(min(a.seconds, b.seconds)):
         return False
-    if _equal_files(a, b) or not (_still(a) and _still(b)):
-        return _equal_files(a, b)
+    if _equal_files(a, b):
+        return True
     part = a.take(frames)
     i, j = _meeting(part, b, line.rate, line.offset)
     return float(np.median(_least(distances(part, b, i, j), i, len(frames)))) <= STILL_MATCH
-
-
-def _still(video: Frames) -> bool:
-    return bool((bits_apart(video.hashes[:, 0], video.hashes[:1, 0]) <= STILL).all())
 
 
 def _gain(line: Line, shift: float, a: Frames, b: Frames, known: Indices, here: Floats) -> float:

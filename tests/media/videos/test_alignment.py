@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from neardup.media.frames.video_prints import VideoPrint
-from neardup.media.videos.alignment import Frames, align, distances, least_of_run, pair_of
+from neardup.media.videos.alignment import Frames, align, distances, least_of_run, pair_of, standing
 from neardup.media.videos.runs import Run
 from neardup.sets.bit_vectors import bits_apart
 from tests.support.made_up_prints import (
@@ -30,7 +30,8 @@ def random() -> np.random.Generator:
 
 def runs_of(x: VideoPrint, y: VideoPrint, mirror: bool = False) -> tuple[Run, ...]:
     a, b = Frames.of(x, mirror), Frames.of(y, mirror)
-    return align(seeds_of(a, b), a, b)
+    seeds = seeds_of(a, b)
+    return align(seeds, a, b) or (standing(seeds, a, b) if len(seeds) else ())
 
 
 def seeds_of(a: Frames, b: Frames) -> np.ndarray:
@@ -181,6 +182,24 @@ def test_two_copies_of_a_still_picture_are_a_pair(random: np.random.Generator) -
     (run,) = runs_of(still, other)
     assert run.seconds == 8
     assert runs_of(still, joined("b", other, made_up(random, "", 30))) == ()
+
+
+@pytest.mark.parametrize("moves", [True, False], ids=["moves", "grain"])
+def test_a_picture_with_grain_is_no_evidence_but_its_movement_is(
+    random: np.random.Generator, moves: bool
+) -> None:
+    """Every frame differs from every other in some 8 bits, the same or others in both videos."""
+    picture = calm_frames(random, 1, 0).repeat(80, axis=0)
+    video = filmed("a", noisy(random, picture, 4))
+    other = copied(random, video, "b", 1) if moves else filmed("b", noisy(random, picture, 4))
+    a, b = Frames.of(video, False), Frames.of(other, False)
+    pair = pair_of(0, 1, False, seeds_of(a, b), a, b)
+    assert pair is not None
+    assert (len(pair.runs), pair.one_picture) == (1, not moves)
+    equal = (x._replace(digest="5a") for x in (a, b))
+    of_equal = pair_of(0, 1, False, seeds_of(a, b), *equal)
+    assert of_equal is not None
+    assert (len(of_equal.runs), of_equal.one_picture) == (1, False)
 
 
 def test_slides_that_differ_are_a_run(random: np.random.Generator) -> None:

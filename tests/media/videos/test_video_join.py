@@ -73,6 +73,18 @@ def pairs_in(found: list[bytes], *kinds: str) -> dict[tuple[str, str], float]:
     return {(row[0], row[1]): float(row[5]) for row in fields if not kinds or row[8] in kinds}
 
 
+def test_frames_whose_bars_are_cut_elsewhere_match_with_their_borders(tmp_path: Path) -> None:
+    """A plain edge of a slide is taken for a bar of another height in each copy."""
+    random = np.random.default_rng(0)
+    names = ("whole", "tight", "upper", "lower", "uncut")
+    prints = []
+    for id_ in "ab":
+        hashes = random.integers(0, 2**64, (80, len(names), 4), dtype=np.uint64)
+        hashes[:, 4] = np.random.default_rng(1).integers(0, 2**64, (80, 4), dtype=np.uint64)
+        prints.append(filmed(id_, hashes)._replace(variants=names))
+    assert pairs_in(lines(tmp_path / "store", prints), "copy") == {("a", "b"): 1.0}
+
+
 PARTS = {("compilation", f"v{k}") for k in range(4, 8)}
 
 
