@@ -264,7 +264,8 @@ class Judged(NamedTuple):
 
 def judged(scene: Scene, folder: Path) -> Judged:
     files = files_of(scene, folder)
-    prints = {name: read_print(path) for name, path in files.items()}
+    each = ((name, read_print(path)) for name, path in files.items())
+    prints = {name: video for name, video in each if isinstance(video, VideoPrint)}
     one, other = (scene.name(day) for day in (0, 1))
     found, wrong = [], [_wrong([one, other], prints)]
     for edit in EDITS:
