@@ -373,7 +373,7 @@ def separated(text: str, kind: str, dialect: Dialect = AS_USUAL) -> bytes:
     comma, _, quote, escape, *_ = dialect
     text = text.replace(escape, escape * 2) if escape else text
     if {*text} & {*{"csv": f"{comma}{quote}\r\n", "tsv": quote}.get(kind, "")}:
-        text = quote + text.replace(quote, quote * 2) + quote
+        text = quote + text.replace(quote, (escape or quote) + quote) + quote
     return text.encode("utf-8", "surrogateescape")
 
 

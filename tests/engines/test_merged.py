@@ -419,6 +419,23 @@ def test_characters_that_an_encoding_lacks(flags: list[str], tmp_path: Path) -> 
     assert "cp1252 cannot hold '\u0431' of another file; write JSON lines: -o" in wrong.err
 
 
+@pytest.mark.parametrize("quote", ['"', "'"], ids=["double", "single"])
+@pytest.mark.parametrize("output", ["kept", "marked"])
+def test_quotes_are_escaped_where_the_file_escapes_them(
+    output: str, quote: str, tmp_path: Path
+) -> None:
+    """Spark reads no doubled ones, as csv with doublequote=False."""
+    how: Any = {"quotechar": quote, "escapechar": "\\", "doublequote": False}
+    rows = [["id", "text", "t"], ["a" + quote, "x", "b"], ["c", "x", f"d\\,{quote}\n"]]
+    with (tmp_path / "a.csv").open("w", newline="") as file:
+        csv.writer(file, **how).writerows(rows)
+    flags = ["--escape=\\", f"--quote={quote}", "--merge=t:;", f"--output={output}"]
+    found = succeed([*RUN_LOCAL, *flags, tmp_path / "a.csv"], tmp_path).out.decode()
+    read = [*csv.reader(io.StringIO(found, newline=""), **how)]
+    assert read[1][-3:] == ["a" + quote, "x", f"b;d\\,{quote}"]
+    assert output == "kept" or read[2][0] == "a" + quote
+
+
 def test_an_escape_behind_a_quote(tmp_path: Path) -> None:
     """Python's csv does not take it for an escape; such a row is not written with other fields."""
     (tmp_path / "a.csv").write_text('t,id,text\n"a"\\,1,x y z\nb,2,x y z\n')
