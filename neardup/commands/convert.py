@@ -1,6 +1,5 @@
 """`convert`: write tables and texts as JSON lines, which every engine can read line by line."""
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -12,7 +11,7 @@ from neardup.reading import text_rows
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.input_check import NO_ID, BadLine
 from neardup.reading.input_format import InputFormat
-from neardup.reading.table_rows import plain_value
+from neardup.reading.row_files import json_text
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT, Row
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError, write_all
@@ -54,7 +53,7 @@ def main() -> None:
     blocks = read_files(args.files, settings.max_line, pieces=form.pieces)
     rows = (row for block in blocks for row in _rows(block, form, settings, counters))
     # A lone surrogate, such as \\ud83d, stays escaped; 1e400, which is infinite here, becomes null.
-    lines = (json.dumps(plain_value(row, finite=True), ensure_ascii=False) + "\n" for row in rows)
+    lines = (json_text(row) + "\n" for row in rows)
     write_all(line.encode("utf-8", "backslashreplace") for line in lines)
     counters.report()
 

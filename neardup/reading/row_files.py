@@ -122,12 +122,16 @@ def write_rows(
 
 def json_row(row: Row) -> bytes:
     r"""Return a row as a JSON line; a lone surrogate, such as \ud83d, stays escaped."""
-    how: Any = dict(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return json_text(row, separators=(",", ":")).encode("utf-8", "backslashreplace") + b"\n"
+
+
+def json_text(row: Row, **how: Any) -> str:
+    """Return a row as JSON, with null for NaN and infinite numbers."""
+    how |= dict(ensure_ascii=False, allow_nan=False)
     try:
-        text = json.dumps(row, **how)
-    except ValueError:  # infinite
-        text = json.dumps(plain_value(row, finite=True), **how)
-    return text.encode("utf-8", "backslashreplace") + b"\n"
+        return json.dumps(row, **how)
+    except ValueError:
+        return json.dumps(plain_value(row, finite=True), **how)
 
 
 def csv_row(values: Iterable[Any]) -> bytes:

@@ -122,6 +122,12 @@ def test_numbers_that_json_lacks_are_null(tmp_path: Path) -> None:
     assert json.loads(line, parse_constant=refuse) == row
 
 
+def test_deeply_nested_rows(tmp_path: Path) -> None:
+    line = b'{"id": 1, "text": "a", "n": %b}\n' % (b"[" * 900 + b"]" * 900)
+    (tmp_path / "a.jsonl").write_bytes(line)
+    assert succeed([*NEARDUP, "convert", tmp_path / "a.jsonl"], tmp_path).out == line
+
+
 @pytest.mark.slow
 def test_an_id_is_converted_to_what_a_run_takes_it_for(tmp_path: Path) -> None:
     arrow, files = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
