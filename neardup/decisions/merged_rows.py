@@ -195,6 +195,10 @@ class Additions:
         self._left = chain(merges.added(file.first), repeat((END, ())))
         self.place, self._next = next(self._left)  # of the next row that may change
 
+    def with_change(self, own: Any, more: Any, how: str) -> Any:
+        """Return a value of a typed table as it is written."""
+        return with_more(own, more, how)
+
     def _take(self) -> list[tuple[str, str, list[Any]]]:
         """Return (field, delimiter, values) for the row at `place`."""
         added = [(*both, values) for both, values in zip(self._merge, self._next)]
@@ -244,7 +248,7 @@ class Additions:
         for each in zip(*added):
             k = batch.schema.get_field_index(each[0][0])
             own = columns[k].take(arrow.array(rows)).to_pylist()
-            new = [with_more(value, more, how) for value, (_, how, more) in zip(own, each)]
+            new = [self.with_change(value, more, how) for value, (_, how, more) in zip(own, each)]
             both = arrow.concat_arrays([columns[k], arrow.array(new, columns[k].type)])
             columns[k] = both.take(arrow.array(at))
         return arrow.RecordBatch.from_arrays(columns, schema=batch.schema)
@@ -304,7 +308,7 @@ def _split(text: str, delimiter: str) -> list[str]:
 
 def _json_with_more(text: str, field: str, added: Iterable[Any], delimiter: str) -> str:
     """Return a JSON line with more values in a field; what is there is not written anew."""
-    begin, end = _json_span(text, field)
+    begin, end = json_span(text, field)
     own = json.loads(text[begin:end] or "null")
     new = with_more(own, added, delimiter)
     if new == own:
@@ -320,7 +324,7 @@ def _as_json(value: Any) -> str:
     return json_row(value)[:-1].decode()  # half a surrogate pair stays escaped
 
 
-def _json_span(text: str, field: str) -> tuple[int, int]:
+def json_span(text: str, field: str) -> tuple[int, int]:
     """Return where the value of a field is; an empty span at the end if the object has none."""
 
     def skip(at: int) -> int:
@@ -340,7 +344,7 @@ def _json_span(text: str, field: str) -> tuple[int, int]:
 def _check_numbers(line: bytes, fields: Iterable[str]) -> None:
     """Raise ValueError if a number in one of the fields has more digits than a float holds."""
     text = line.decode("utf-8", "surrogateescape")
-    for begin, end in (_json_span(text, field) for field in fields):
+    for begin, end in (json_span(text, field) for field in fields):
         json.loads(text[begin:end] or "null", parse_float=_exact)
 
 

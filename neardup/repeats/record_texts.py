@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import IO, NamedTuple
+from typing import IO, Any, Callable, NamedTuple
 
 import numpy as np
 
 from neardup.options.settings import Settings
 from neardup.reading import input_check as flaws
 from neardup.reading import text_rows
-from neardup.reading.blocks import Block
 from neardup.reading.input_files import Unchanged
 from neardup.reading.text_rows import FlawError, Row
 from neardup.repeats.word_lines import WordLines, Words
@@ -33,30 +32,23 @@ class RecordText(NamedTuple):
 
 
 class RecordTexts:
-    """The texts of files.
-
-    single: a record has its text in a single field, since it will be cut there.
-    """
+    """The texts of files; `single`: only those of a single field, since they will be cut there."""
 
     def __init__(
         self, settings: Settings, files: Sequence[str], counters: Counters, single: bool = False
     ):
         self._settings, self._files, self._counters = settings, files, counters
-        fields = settings.form.fields
-        content = partial(_text, single=single)
-        self._records = (
-            partial(text_rows.row_records, fields=fields, content_of=content)
-            if fields
-            else text_rows.text_lines
-        )
-        self._unchanged = Unchanged(files)
-        self._words = Words(settings.form.clean)
+        self._records: Callable[[Any], Iterator[text_rows.Record]] = text_rows.text_lines
+        if fields := settings.form.fields:
+            how = partial(_text, single=single)
+            self._records = partial(text_rows.row_records, fields=fields, content_of=how)
+        self._words, self.check = Words(settings.form.clean), Unchanged(files).check
 
     def lines(self, file: IO[bytes]) -> WordLines:
         """Read all texts, count bad lines, and write their words to an empty file."""
-        texts = self._texts(self._settings, self._counters)
+        texts = self._texts(self._counters)
         lines = WordLines.written((self._words.line(text) for *_, text in texts), file)
-        self._unchanged.check()
+        self.check()
         return lines
 
     def again(self, lines: WordLines, wanted: np.ndarray) -> Iterator[RecordText]:
@@ -64,53 +56,51 @@ class RecordTexts:
 
         StageError if a file was changed.
         """
-        counters = Counters("passages", reports="", verbosity=QUIET)
-        left, record = iter(wanted.tolist()), -1
-        following = next(left, None)
-        for record, (place, id_, text) in enumerate(self._texts(self._settings, counters)):
-            if record >= len(lines):
-                break
-            if record == following:
+        left, read = [-1, *reversed(wanted.tolist())], 0
+        texts = self._texts(Counters("passages", reports="", verbosity=QUIET))
+        for record, (place, id_, text) in enumerate(texts):
+            read += 1
+            if record == left[-1]:
                 if self._words.line(text) != lines.line(record):
                     break
-                yield RecordText(record, place, id_.decode(), text, self._words.spans(text))
-                following = next(left, None)
-        self._unchanged.check()
-        if record != len(lines) - 1 or following is not None:
+                yield RecordText(left.pop(), place, id_.decode(), text, self._words.spans(text))
+        self.check()
+        if read != len(lines):
             raise StageError(
                 f"{', '.join(self._files)}: changed while it was read; run again when nobody "
                 "writes to it, or read a copy of it"
             )
 
-    def _texts(self, settings: Settings, counters: Counters) -> Iterator[tuple[int, bytes, str]]:
+    def _texts(self, counters: Counters) -> Iterator[tuple[int, bytes, str]]:
         """Yield (place, id, text) of each record; count bad lines, or StageError if strict."""
+        settings, fields = self._settings, self._settings.form.fields
         counters.add("records", 0)
         counters.max_bad = settings.max_bad
         for block in settings.blocks(self._files):
-            if block.flaw:
-                reject(block, flaws.BadLine(0, block.data, block.flaw), settings, counters)
-                continue
-            found = list(self._records(block.data))
+            flawed = [flaws.BadLine(0, block.data, block.flaw)] if block.flaw else []
+            found = [] if block.flaw else list(self._records(block.data))
+            bad = flawed + [flaws.BadLine(r.number, r.shown, r.flaw) for r in found if r.flaw]
             good = [record for record in found if not record.flaw]
-            bad = [flaws.BadLine(r.number, r.shown, r.flaw) for r in found if r.flaw]
-            check_start(block, len(good), bad, settings, counters)
+            if not flawed:
+                check_start(block, len(good), bad, settings, counters)
             for each in bad:
                 reject(block, each, settings, counters)
             counters.add("records", len(good))
-            for record, id_ in zip(good, self._ids(block, good)):
+            ids, numbers = [record.id for record in good], [record.number for record in good]
+            ids = text_rows.with_row_ids(ids, numbers, block, fields) if fields else ids
+            for record, id_ in zip(good, ids):
                 yield block.first + record.number, id_, record.content
-
-    def _ids(self, block: Block, records: Sequence[text_rows.Record]) -> list[bytes]:
-        ids, fields = [record.id for record in records], self._settings.form.fields
-        numbers = [record.number for record in records]
-        return text_rows.with_row_ids(ids, numbers, block, fields) if fields else ids
 
 
 def _text(row: Row, fields: text_rows.Fields, single: bool) -> str:
     """Return the text of a row, with the blanks around it; FlawError if it has none."""
-    values = [fields.value(row, name) for name in fields.texts]
-    if not isinstance(text_rows.content(row, fields), str):
+    if single and fields.texts[0] not in row and "." in fields.texts[0]:
+        raise StageError(
+            f"--output kept cuts a field of the row, and {fields.texts[0]!r} is inside of another "
+            "one; to list passages, leave --output out"
+        )
+    values = [value for name in fields.texts if (value := fields.value(row, name)) is not None]
+    is_text = isinstance(text_rows.content(row, fields), str)
+    if not is_text or (single and not isinstance(values[0], str)):
         raise FlawError(flaws.NOT_A_TEXT)
-    if single and not isinstance(values[0], str):
-        raise FlawError(flaws.NOT_A_TEXT)
-    return "\n".join(text_rows.texts_in([value for value in values if value is not None]))
+    return "\n".join(text_rows.texts_in(values))

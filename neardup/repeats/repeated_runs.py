@@ -2,26 +2,26 @@
 
 A *run* is K consecutive words of a record.  It is *repeated* if another place, in any record, has
 the same words; places may overlap.  A *passage* is a chain of repeated runs, each one word behind
-the one before it at all of its places: so it has at least K words, occurs as a whole at each of its
-places, and occurs less often if a word is added at either end.  Every repeated run is in exactly
-one passage.  So counts are exact, and passages may overlap, by K-1 words at most:
+the one before it at all of its places.  So it occurs as a whole at each place, and less often if a
+word is added at either end; every repeated run is in one passage, and passages overlap by K-1 words
+at most.  With K = 3:
 
-    a: x1 … x60 t1 … t60         x1 … x60 t1 … t49    2 times
-    b: x1 … x60 t1 … t60         t1 … t60             3 times
-    c: t1 … t60                  with K = 50
+    a b c d e f
+    a b c d e       ─▶  a b c (2 times), b c d e (3 times)
+    x b c d e
 
-Runs are found in two passes over the words, in bounded memory:
+Two passes over the words find the runs, in bounded memory:
 
     lines ─ hashes of all runs ─▶ filter: two bits for each slot, seen and seen again
           └ runs whose slot was seen again ─▶ files by range of hash ─ sort ─▶ places of equal hash
                                                                                    │
                   passages ◀─ in order of place, equal hashes compared as words ◀─ files by place
 
-Hashes are polynomials with random factors.  Where two runs of one hash differ, which is improbable,
-all is done again with other factors; so no answer depends on a hash.
+If two runs of one hash differ, all is done again with other random factors, so that no answer
+depends on a hash.
 
-Letters: K words of a run (`width`, 50); S places of repeated runs.  Memory: the filter, 128 MiB at
-most; 8 bytes for each record; some 100 bytes for each run in a portion of 8 MiB of words, or in the
+Letters: K words of a run (`width`, 50); S places of repeated runs; P of passages.  Memory: a filter
+of 128 MiB at most, 8 bytes for each record, and some 300 for each run in 2 MiB of words, or in the
 longest record.  Files: 32 bytes for each run that passes the filter, and for each place.
 """
 
@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from tempfile import TemporaryFile
 from typing import Callable, NamedTuple, TypeVar
 
@@ -40,10 +40,10 @@ from neardup.runtime import kernels
 from neardup.sets.hashing import WORD, mix
 from neardup.sets.ragged import first_of_run
 
-HASHED_BYTES, SORTED_BYTES = 1 << 20, 8 << 20  # of lines: hashed at once, or in order of place
+HASHED_BYTES, SORTED_BYTES = 1 << 20, 2 << 20  # of lines: hashed at once, or in order of place
 LEAST_LOG, MOST_LOG = 12, 29  # of the slots of the filter: 128 MiB at most
-ROW_BYTES, BUCKET_BYTES = 32, 64 << 20
-MOST_FILES = 128
+ROW_BYTES, BUCKET_BYTES = 32, 16 << 20
+MOST_FILES = 250
 T = TypeVar("T")
 
 
@@ -63,37 +63,15 @@ class Hashing(NamedTuple):
         return cls(width, *(secrets.randbits(64) | 1 for _ in range(2)))
 
 
-def find_passages(
-    lines: WordLines, width: int, least: int = 1, all_places: bool = True
-) -> tuple[PassagePlaces, int]:
-    """Return the places of all passages, or only the first of each, and how many words are in them.
-
-    width: K; least: the minimum number of records that have the passage.
-    """
-
-    def find(how: Hashing) -> tuple[PassagePlaces, int]:
-        found, covered = [_NONE], 0
-        for *_, repeats in repeated(lines, how, least):
-            places = passages(repeats, width)
-            some = slice(None) if all_places else places.begin == places.first
-            found.append(PassagePlaces(*(column[some] for column in places)))
-            covered += repeats.words(width)
-        return PassagePlaces(*map(np.concatenate, zip(*found))), covered
-
-    return without_collision(find, width)
-
-
 def without_collision(find: Callable[[Hashing], T], width: int) -> T:
     """Return what `find` returns with a hash function under which no two runs collide."""
     while True:
-        try:
+        with suppress(CollisionError):
             return find(Hashing.random(width))
-        except CollisionError:
-            pass
 
 
 class Repeats(NamedTuple):
-    """The S repeated runs of some records, in order; int64 (S,), except for the last two."""
+    """S repeated runs in order; int64 (S,), except for the last one."""
 
     begin: np.ndarray  # byte of the lines where the run begins
     record: np.ndarray
@@ -102,36 +80,24 @@ class Repeats(NamedTuple):
     places: np.ndarray  # number of all runs with these words
     records: np.ndarray  # number of records that have one
     joined: np.ndarray  # bool: it belongs to the passage of the run before it
-    along: np.ndarray  # bool: it and its first run are both one word behind those before it
-
-    def words(self, width: int) -> int:
-        """Return the number of words that are in a repeated run."""
-        new = np.append(np.diff(self.record) > 0, True)[: len(self.word)]
-        gaps = np.append(np.diff(self.word), 0)[: len(self.word)]
-        return int(np.where(new, width, np.minimum(gaps, width)).sum())
 
 
-class PassagePlaces(NamedTuple):
-    """Places of passages, in order; int64 (P,)."""
+def find_passages(lines: WordLines, width: int, least: int = 1, every: bool = True) -> np.ndarray:
+    """Return all places of the passages that `least` records have, or only the first of each.
 
-    record: np.ndarray
-    word: np.ndarray  # the first one
-    words: np.ndarray
-    begin: np.ndarray  # byte of the lines
-    first: np.ndarray  # byte of the lines where the first place begins: the passage's name
-    places: np.ndarray
-    records: np.ndarray
+    int64 (7, P), in order: the columns of `Repeats` of the first run, and the number of words.
+    """
 
+    def find(how: Hashing) -> np.ndarray:
+        found = [np.empty((7, 0), np.int64)]
+        for *_, repeats in repeated(lines, how, least):
+            heads = np.flatnonzero(~repeats.joined)
+            words = np.diff(heads, append=len(repeats.joined)) + width - 1
+            places = np.stack([*(column[heads] for column in repeats[:-1]), words])
+            found.append(places[:, every | (places[0] == places[3])])
+        return np.concatenate(found, axis=1)
 
-_NONE = PassagePlaces(*np.empty((7, 0), np.int64))
-
-
-def passages(found: Repeats, width: int) -> PassagePlaces:
-    """Return the places of the passages that repeated runs form."""
-    heads = np.flatnonzero(~found.joined)
-    words = np.diff(heads, append=len(found.joined)) + width - 1
-    begin, record, word, first, places, records = (column[heads] for column in found[:6])
-    return PassagePlaces(record, word, words, begin, first, places, records)
+    return without_collision(find, width)
 
 
 def repeated(lines: WordLines, how: Hashing, least: int = 1) -> Iterator[tuple[int, int, Repeats]]:
@@ -235,7 +201,7 @@ def _candidates(lines: WordLines, how: Hashing) -> Iterator[np.ndarray]:
             behind[line[line > 0] - 1] = 0
             begin = (starts[some] + lines.offsets[low]).astype(np.uint64)
             rows = np.stack([runs[some], before[some], behind[some], begin], axis=1)
-            buckets.add(rows[:, 0] >> np.uint64(64 - bits) if bits else None, rows)
+            buckets.add(rows[:, 0] >> np.uint64(32) >> np.uint64(32 - bits), rows)
         del seen
         yield from buckets
 
@@ -270,24 +236,23 @@ def _grouped(rows: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 def _in_order(lines: WordLines, width: int, low: int, high: int, rows: np.ndarray) -> Repeats:
     """Return the repeated runs of records low … high-1; CollisionError if words differ."""
     begin, first, about, records = rows[np.argsort(rows[:, 0])].T
-    offset = lines.offsets[low]
     starts, ends, _ = words_in(lines.portion(low, high))
-    at = np.searchsorted(starts + offset, begin)
+    starts += lines.offsets[low]
+    at = np.searchsorted(starts, begin)
     record = np.searchsorted(lines.offsets, begin, "right") - 1
-    word = at - np.searchsorted(starts + offset, lines.offsets[record])
+    word = at - np.searchsorted(starts, lines.offsets[record])
     behind = np.zeros(len(rows), bool)  # one word behind the run before it
     behind[1:] = (np.diff(at) == 1) & (np.diff(record) == 0)
-    joined, along = behind.copy(), behind.copy()
+    joined, along = behind.copy(), behind.copy()  # along: as the first runs are, too
     joined[1:] &= (about[:-1] & 2 > 0) & (about[1:] & 1 > 0)
     along[1:] &= np.diff(begin - first) == 0
     heads = np.flatnonzero(~along)
-    stops = ends[at[np.append(heads[1:], len(rows))[: len(heads)] - 1] + width - 1] + offset + 1
-    other = begin[heads] != first[heads]
-    spans = (column[other].tolist() for column in (begin[heads], first[heads], stops))
-    for own, same, stop in zip(*spans):
-        if lines[own:stop] != lines[same : same + stop - own]:
+    tails = np.append(heads, len(rows))[1:] - 1
+    stops = ends[at[tails] + width - 1] + lines.offsets[low] + 1
+    for own, same, stop in np.stack([begin[heads], first[heads], stops], axis=1).tolist():
+        if own != same and lines[own:stop] != lines[same : same + stop - own]:
             raise CollisionError
-    return Repeats(begin, record, word, first, about >> 2, records, joined, along)
+    return Repeats(begin, record, word, first, about >> 2, records, joined)
 
 
 class _Rows:
@@ -296,12 +261,9 @@ class _Rows:
     def __init__(self, files: int):
         self._files = [TemporaryFile() for _ in range(files)]  # noqa: SIM115
 
-    def add(self, file: np.ndarray | None, rows: np.ndarray) -> None:
-        """Append each row to the file of its number; None: there is one file."""
-        if file is None or len(self._files) == 1:
-            self._files[0].write(np.ascontiguousarray(rows).data)
-            return
-        narrow = file.astype(np.uint8)  # MOST_FILES of them
+    def add(self, file: np.ndarray, rows: np.ndarray) -> None:
+        """Append each row to the file of its number, below MOST_FILES."""
+        narrow = file.astype(np.uint8)  # sorted by counting
         ends = np.cumsum(np.bincount(narrow, minlength=len(self._files)))
         parts = np.split(rows[np.argsort(narrow, kind="stable")], ends[:-1])
         for sink, some in zip(self._files, parts):

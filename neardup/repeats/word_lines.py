@@ -121,8 +121,9 @@ class WordLines:
         return self._map[where] if self._map else b""
 
     def line(self, record: int) -> bytes:
-        begin, end = self.offsets[record : record + 2].tolist()
-        return self[begin : end - 1]
+        found = self.portion(record, record + 1)[:-1]
+        self.release()
+        return found
 
     def portions(self, size: int) -> Iterator[tuple[int, int]]:
         """Yield ranges of records, of some bytes each; then drop what was read from memory."""

@@ -6,24 +6,34 @@ files ── word lines ── repeated runs ── passages ── the files ag
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from array import array
+from collections import deque
+from collections.abc import Iterator, Sequence
+from functools import partial
 from io import BytesIO
 from tempfile import TemporaryFile
 
 import numpy as np
 
 from neardup.commands.exact_answers import check_files, check_regular
-from neardup.engines.local.answer_file import check_outputs, file_answer
+from neardup.decisions.kept_lines import check_one_answer, keep_in_one
+from neardup.engines.local.answer_file import Answer, check_outputs, file_answer
 from neardup.engines.local.workers import working_folder
 from neardup.options import table
-from neardup.options.command_parser import flags, plain_names
+from neardup.options.command_parser import SHARED, flags, plain_names, read
 from neardup.options.settings import Settings
+from neardup.reading.blocks import file_places
+from neardup.reading.compressed import kind_by_name
+from neardup.reading.input_files import InputFile
 from neardup.reading.row_files import fields_table
+from neardup.repeats.cut_rows import cut_places
+from neardup.repeats.cut_words import CutWords, rounds_of_cuts
 from neardup.repeats.record_texts import RecordTexts
-from neardup.repeats.repeated_runs import PassagePlaces, find_passages
+from neardup.repeats.repeated_runs import find_passages
 from neardup.repeats.word_lines import WordLines
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, UsageError, one_of, printable, whole
@@ -36,7 +46,10 @@ PASSAGES = fields_table(count=int, records=int, words=int, place=str, excerpt=st
 DEFAULT_LENGTH, MAX_LENGTH, MAX_RECORDS = "50", 1 << 20, 1 << 40
 EXCERPT, SQUEEZED = 80, 1000  # characters
 BIGGEST = 1 << 62
-ORDERS = ("words", "count", "saved")
+ORDERS, OUTPUTS = ("words", "count", "saved"), ("passages", "kept")
+COLUMNS = ("id", "from", "to", "bytes", "repeats", "left", "text")
+CUTS = fields_table(**dict(zip(COLUMNS, (str, int, int, int, str, int, str))))
+SHOWN_IDS = 10
 DESCRIPTION = """Find passages: runs of words that occur in several texts, or twice in one.
 
 A passage has at least 50 words, and occurs less often if a word is added at either end.
@@ -45,7 +58,7 @@ A passage has at least 50 words, and occurs less often if a word is added at eit
     python3 -m neardup passages --length 13 --min-records 5 --by saved corpus.jsonl | head
 
 A line has the number of its places, that of the records with it, its words, ID:FROM-TO of its first
-place, in characters of the text, and how it begins.  No text is changed.
+place, in characters of the text, and how it begins.
 """
 TEXTS = {
     **table.OF_READERS,
@@ -61,44 +74,117 @@ OWN = flags(
     --by ORDER      what the largest come first by: words; count: of the places; saved: the words of
                     all places but one [{ORDERS[0]}]  -h
     --places        a line for each place of a passage, not for the first one alone  -h
+    --output KIND   passages: a line for each; kept: the records, with the passages cut out of their
+                    texts [{OUTPUTS[0]}]  -h: passages, or kept: the records without them
+                    (default: passages)
+    --keep WHICH    with --output kept: first: the first place of each passage is kept; none: all
+                    are cut [first]  -h: with --output kept: keep the first place, or none
+                    (default: first)
+    --separator TEXT  with --output kept: the blanks or line ends in place of each cut (default: a
+                    blank)
     files FILE…     of texts: JSON lines, CSV, TSV, Parquet, Arrow, or lines with --input text;
                     plain or compressed
     """,
     length=whole(1, MAX_LENGTH),
     min_records=whole(1, MAX_RECORDS),
     by=one_of(*ORDERS),
+    output={"dest": "kind", "type": partial(read, "--output", one_of(*OUTPUTS))},
+    keep={"dest": "which", "type": partial(read, "--keep", one_of("first", "none"))},
+    separator={"default": " "},
 )
 
 
 def main() -> None:
     args, settings = _command_line()
     counters = Counters("passages", progress="records", verbosity=args.verbosity)
+    kept = args.kind == "kept"
+    files = list(map(InputFile, args.files, args.files, file_places(0, len(args.files))))
     with (
         working_folder(),
         file_answer("-o", args.answer, args.files, PASSAGES) as answer,
+        file_answer("--removed", args.removed, args.files, CUTS) as removed,
         TemporaryFile() as file,
     ):
-        texts = RecordTexts(settings, args.files, counters)
+        if kept:
+            check_kept(settings, files, args, answer)
+        texts = RecordTexts(settings, args.files, counters, single=kept)
         lines = texts.lines(file)
-        found, covered = find_passages(lines, args.length, args.min_records, args.places)
-        number = int(np.count_nonzero(found.begin == found.first))
-        listed = sorted_lines(listing(texts, lines, found, args.by), counters)
-        answer.write(without_keys(listed))
+        if kept:
+            rounds = rounds_of_cuts(lines, args.length, args.min_records, args.which == "first")
+            cuts, empty = array("Q"), list[str]()
+            found = cut_lines(texts, lines, CutWords(rounds), cuts, empty)
+            removed.write(found) if args.removed else deque(found, maxlen=0)
+            how = partial(cut_places, settings.form, np.array(cuts).reshape(-1, 3), args.separator)
+            with TemporaryFile() as none, answer.opened() as sink:
+                keep_in_one(settings.form, files, settings.max_line, none, sink, of_file=how)
+            texts.check()
+            said = many(len(cuts) // 3, "cuts")
+            if empty:
+                ids = printable(", ".join(empty[:SHOWN_IDS])) + ", …" * (len(empty) > SHOWN_IDS)
+                said += f"; {many(len(empty), 'records')} without words left: {ids}"
+        else:
+            places = find_passages(lines, args.length, args.min_records, args.places)
+            said = many(int(np.sum(places[0] == places[3])), "passages")
+            listed = sorted_lines(listing(texts, lines, places, args.by), counters)
+            each = (line.partition(b"\t")[2] for block in listed for line in BytesIO(block))
+            answer.write(each)
     counters.report()
     if args.verbosity > QUIET:
-        share = f" ({covered / lines.words:.1%})" if lines.words else ""
-        what = f"{many(number, 'passages')} of {args.length:,} words or more"
-        print(f"{what}; {covered:,} of {lines.words:,} words{share} are in them", file=sys.stderr)
+        print(f"{lines.words:,} words; {said}", file=sys.stderr)
 
 
-def listing(texts: RecordTexts, lines: WordLines, found: PassagePlaces, by: str) -> Iterator[bytes]:
+def cut_lines(
+    texts: RecordTexts, lines: WordLines, words: CutWords, cuts: array[int], empty: list[str]
+) -> Iterator[bytes]:
+    """Yield a line for each cut, in order; add (place, from, to) to `cuts`, and ids to `empty`."""
+    sources: dict[tuple[int, int], str] = {}
+    for each in texts.again(lines, words.records):
+        spans, size = each.spans, len(each.spans)
+        own, repeats = words.of(each.record, size)
+        sources.update({name: f"{each.id}:{spans[word, 0]}" for name, word in repeats.items()})
+        left = size - sum(stop - first for first, stop, _ in own)
+        empty += [each.id] * (not left)
+        for first, stop, name in own:
+            # A piece, whose words cannot be told apart, is cut as a whole or not.
+            while first < stop and first and spans[first, 0] < spans[first - 1, 1]:
+                first += 1
+            while first < stop < size and spans[stop, 0] < spans[stop - 1, 1]:
+                stop -= 1
+            if first < stop:
+                low, high = int(spans[first, 0]), int(spans[stop - 1, 1])
+                cuts.extend((each.place, low, high))
+                text = each.text[low:high]
+                long = len(text.encode("utf-8", "surrogatepass"))
+                fields = each.id, low, high, long, sources[name], left, json.dumps(text)
+                yield "\t".join(map(str, fields)).encode() + b"\n"
+
+
+def check_kept(
+    settings: Settings, files: Sequence[InputFile], args: argparse.Namespace, answer: Answer
+) -> None:
+    """Raise an error if the records without their passages cannot be written."""
+    form, separator = settings.form, args.separator
+    check_one_answer(form, files, answer.descriptor)
+    kind = form.kind_of(args.files[0])
+    if kind_by_name(args.answer or "") not in (None, kind):
+        raise UsageError(
+            f"-o {args.answer}: records are written as {kind}, as they were read; leave out this "
+            "extension"
+        )
+    if form.fields and len(form.fields.texts) > 1:
+        raise UsageError("--text: --output kept cuts one field; name one")
+    in_lines = kind in ("text", "tsv")
+    if not separator.isspace() or (in_lines and separator.strip(" ")):
+        what = "blanks" if in_lines else "blanks or line ends"
+        why = f"since a word may make new passages, got {separator!r}"
+        raise UsageError(f"--separator: expected {what}, {why}")
+
+
+def listing(texts: RecordTexts, lines: WordLines, found: np.ndarray, by: str) -> Iterator[bytes]:
     """Yield a line for each place, behind a key to sort by and a tab."""
-    at = 0
-    records = np.unique(found.record)
-    rows = list(zip(*(column.tolist() for column in found)))
-    for each in texts.again(lines, records):
-        while at < len(rows) and rows[at][0] == each.record:
-            _, word, words, begin, first, count, of = rows[at]
+    for each in texts.again(lines, np.unique(found[1])):
+        low, high = np.searchsorted(found[1], [each.record, each.record + 1])
+        for begin, _, word, first, count, of, words in found[:, low:high].T.tolist():
             saved = (count - 1) * words
             sizes = {"words": (words, count), "count": (count, words), "saved": (saved, words)}
             key = b"%016x%016x%016x%016x" % (*(BIGGEST - size for size in sizes[by]), first, begin)
@@ -108,19 +194,19 @@ def listing(texts: RecordTexts, lines: WordLines, found: PassagePlaces, by: str)
             place = f"{each.id}:{low}-{high}"
             line = f"{count}\t{of}\t{words}\t{place}\t{printable(excerpt[:EXCERPT])}{more}\n"
             yield key + b"\t" + line.encode()
-            at += 1
-
-
-def without_keys(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    for block in blocks:
-        yield b"".join(line.partition(b"\t")[2] for line in BytesIO(block))
 
 
 def _command_line() -> tuple[argparse.Namespace, Settings]:
     parser = table.parser(PROGRAM, DESCRIPTION, FLAGS, OWN, TEXTS)
-    parser.add_shared("-o")
+    about = (
+        "with --output kept: also write each cut to FILE: id, from, to, bytes, what it repeats, "
+    )
+    removed = SHARED["--removed"]._replace(
+        help=f"{about}the words left in the record, and the text, in JSON", short=True
+    )
+    parser.add_shared("-o --removed", removed)
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
-    check_outputs(args, "passages")
+    check_outputs(args, args.kind)
     for name in filter(os.path.isdir, args.files):
         line = f"{PROGRAM.replace('passages', 'documents')} --output lines {shlex.quote(name)}"
         raise StageError(
