@@ -27,14 +27,13 @@ import numpy as np
 
 from bench.compare_images import hashes_of, opened
 from bench.data import picture_files
-from bench.image_programs import PROGRAMS, Program
 from bench.measure import DONE, measured_apart
 from bench.report.tables import markdown
 from bench.workloads import FOLDER
 from neardup.media.pictures import perceptual_hash, pictures
 
 RUNS, LIMIT, COPIES = 5, 600.0, 10
-PEERS = "imagehash", "pdqhash"
+PEERS = {"imagehash-phash16": "imagehash", "pdqhash": "pdqhash"}  # of 256 bits, at 31
 PHOTO = "scikit-image_skimage.data.coffee.png"
 MADE = (96, 64)
 HEAD = """
@@ -140,22 +139,23 @@ def many(count: int) -> list[list[str]]:
         made, output = os.path.join(folder, "made"), os.path.join(folder, "pairs")
         make(Path(made), count)
         ours = ["-m", "neardup", "images", "--jobs=2", f"--cache={os.path.join(folder, 'cache')}"]
-        others = [each for each in PROGRAMS if each.module in PEERS and "31" in each.behind]
-        for each in [Program("`neardup images`", "neardup", ours), *others]:
-            if not find_spec(each.module):
-                continue
-            command = [sys.executable, *each.command, made, *each.behind]
+        commands = {"`neardup images`": [*ours, made]}
+        for name, module in PEERS.items():
+            if find_spec(module):
+                commands[name] = ["-m", "bench.peers.picture_hashes", name, made, "31"]
+        for name, words in commands.items():
+            command = [sys.executable, *words]
             run = measured_apart(command, output, LIMIT)
             if run.status != DONE:
-                rows.append([f"{count:,}", each.name, run.status, *[""] * 5])
+                rows.append([f"{count:,}", name, run.status, *[""] * 5])
                 continue
             found, wrong = judged(Path(output).read_bytes(), count)
             cost = [f"{run.seconds:.1f}", f"{run.cpu:.1f}", f"{run.mebibytes:.0f}"]
             again = ""
-            if each.command is ours:
+            if words[1] == "neardup":
                 second = measured_apart(command, output, LIMIT)
                 again = f"{second.seconds:.1f}" if second.status == DONE else second.status
-            rows.append([f"{count:,}", each.name, f"{found:.3f}", f"{wrong:,}", *cost, again])
+            rows.append([f"{count:,}", name, f"{found:.3f}", f"{wrong:,}", *cost, again])
     return rows
 
 

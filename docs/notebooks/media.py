@@ -71,6 +71,7 @@ print(Path(a).name, at_a, "is", Path(b).name, at_b)
 
 # %%
 bits = {name: least for a, b, least in pairs for name in (a, b) if "0" in (a, b)}
+bits["0"] = 0
 figure, panels = plt.subplots(1, 4, figsize=(9, 2.2), layout="constrained")
 for panel, file in zip(panels, sorted((folder / "pictures").glob("0*"))):
     panel.imshow(Image.open(file))

@@ -23,10 +23,10 @@ from bench.compare_images import (
     pairs_within,
     strangers,
 )
+from bench.data.field_data import edit_file
 from bench.data.picture_edits import EDITS
 from bench.data.picture_files import SOURCES, file_name, large_enough, members, new, wanted
 from bench.image_cost import costs, make
-from bench.image_programs import edit_file, judged
 from bench.peers.picture_hashes import LIBRARIES, pairs
 from neardup.media.pictures import pictures
 from tests.support.drawn_pictures import as_bytes, differing, drawing, saved
@@ -115,13 +115,6 @@ def test_pictures_of_a_package(tmp_path: Path) -> None:
         if wanted(source, name) and new(content, seen) and large_enough(content, source)
     ]
     assert kept == ["scikit-image_skimage.data.a.png"]
-
-
-def test_what_is_found_and_wrong() -> None:
-    names = ["000.png", "000_grey.jpg", "000_sepia.jpg", "001.png", "001_GIF.gif"]
-    lines = b"p/000.png\tp/000_grey.jpg\t1.0\t0\n000_sepia.jpg\t000_grey.jpg\n001.png\t000.png\n"
-    found, wrong = judged(lines, names)
-    assert (found["tones"], found["format"], wrong) == (0.5, 0.0, 1)
 
 
 def test_pairs_of_another_library(tmp_path: Path) -> None:
