@@ -41,7 +41,8 @@ RUN_HELP = (
     "--output kept or marked, FILE may be FOLDER/, which gets a file for each input file"
 )
 PAGE = "neardup.tools.report.report"  # writes --report; above the engines, and slow to import
-OUTPUT_FILES = {"--removed": "removed", "--common": "common", "--report": "report", "-o": "answer"}
+OUTPUT_FILES = {"--removed": "removed", "--common": "common", "--report": "report"}
+OUTPUT_FILES.update({"--accept": "accept", "-o": "answer"})
 PATHS = ("kept", "removed")  # outputs that -0 applies to
 STDOUT_NAME = "-"
 OWN_FILE = "-o {}: the file of the run's options"

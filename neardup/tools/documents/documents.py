@@ -49,7 +49,7 @@ from neardup.reading.row_files import LineTable, fields_table, json_row
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
 from neardup.runtime.program import StageError, UsageError, not_one_of, one_of, write_to
 from neardup.runtime.summary import MAX_BAD, QUIET, VERBOSE, in_words, many
-from neardup.tools.documents import document_files
+from neardup.tools.documents import document_files, findings
 from neardup.tools.documents.document_files import (
     TOO_LONG,
     Document,
@@ -59,6 +59,7 @@ from neardup.tools.documents.document_files import (
     is_archive,
     windows_1252,
 )
+from neardup.tools.documents.findings import Check, Finding
 from neardup.verification import OF_FILES, OUTPUTS
 
 PROGRAM = "python3 -m neardup documents"
@@ -145,6 +146,9 @@ def main() -> None:
     settings = settings_before_counts(checked)
     check_keep(settings)
     check_outputs(args, args.output)
+    check = Check(args, "documents", "near-duplicate-document", "Two documents are similar.")
+    if check.asked and options.against:
+        raise UsageError("--against has no findings; leave it out, and name the old folder, too")
     if args.lines and args.report:
         raise UsageError(f"--report cannot be used with --output {LINES}; leave --report out")
     if args.lines and settings.form.values:
@@ -178,10 +182,34 @@ def main() -> None:
             write_to(sink, json_lines(counted, *how))
         old = run.others(options.against, walk, _id_of, folder, args.output in PATHS)
         options = replace(options, against=tuple(old))
+        pairs = stack.enter_context((folder / "pairs").open("w+b"))
+        target = Answer(descriptor=pairs.fileno()) if check.asked else answer
         if tally.results:
-            find(lines, args, options, walk, answer, unread or {})
+            find(lines, args, options, walk, target, unread or {})
         tally.report("")
+        code = 0
+        if check.asked:
+            pairs.seek(0)
+            code = check.finish(list(findings_of(pairs, lines)), answer, [])
     check_failures(tally, settings)
+    if code:
+        sys.exit(code)
+
+
+def findings_of(pairs: Iterable[bytes], lines: Path) -> Iterator[Finding]:
+    """Yield a finding for each pair of documents; `lines` are those of the documents."""
+    ids = [(line, *line.split(b"\t")[:2]) for line in pairs]
+    wanted, keys = {id_ for _, *both in ids for id_ in both}, dict[bytes, bytes]()
+    with lines.open("rb") as source:
+        for line in source:
+            if (id_ := _id_of(line).encode()) in wanted:
+                keys[id_] = findings.key_of(json.loads(line)[DEFAULT_TEXT].encode())
+    for line, a, b in ids:
+        similarity = line.split(b"\t")[2].decode().strip()
+        message = f"{b.decode()} is similar to {a.decode()} (similarity {similarity})"
+        places = [(path_of(id_.decode()), 1) for id_ in (b, a)]
+        key = findings.key_of(*sorted((keys[a], keys[b])))
+        yield Finding(line, key, (a, b), places, message)
 
 
 def find(
@@ -398,6 +426,7 @@ def _command_line() -> argparse.Namespace:
     parser = table.parser(PROGRAM, DESCRIPTION, FLAGS, own, TEXTS)
     names = "--include --exclude --jobs --sort-memory -o --removed --report -0"
     parser.add_shared(names, SHARED["-0"]._replace(help=NUL_HELP))
+    parser.add(*findings.OPTIONS, findings.FAIL)
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     if args.scheme == FINGERPRINTS:
         raise UsageError(

@@ -41,6 +41,7 @@ from neardup.runtime.summary import BAD, QUIET, SINGLE, VERBOSE, bad_lines, judg
 from neardup.similarity.measures import fraction_text
 from neardup.stages.pairs import parsed
 from neardup.tools.documents.common_passages import WholeTexts, longest_passage, shown_words
+from neardup.tools.documents.findings import OPTIONS, Check, Finding, key_of
 
 PROGRAM = "python3 -m neardup leaks"
 NAME = "neardup leaks"
@@ -128,6 +129,15 @@ class Leak(NamedTuple):
         )
         return b"\t".join(fields) + b"\n"
 
+    def finding(self, form: InputFormat) -> Finding:
+        """Return the leak for a report: the training record is the one to remove."""
+        both = self.train, self.test
+        key = key_of(*(ascii(each.text or sorted(each.tokens)).encode() for each in both))
+        places = [(os.fsencode(each.file), each.line) for each in both]
+        train, test = (escaped(each.id, MAX_PLACE) for each in both)
+        message = f"{train} has {fraction_text(self.similarity).decode()} of the test record {test}"
+        return Finding(self.line(form), key, (self.test.id, self.train.id), places, message)
+
 
 def main() -> None:
     args = _command_line()
@@ -135,7 +145,9 @@ def main() -> None:
     settings = Settings.of(options)
     new = list(map(InputFile, args.files, args.files, file_places(0, len(args.files))))
     given = [*args.test, *args.files]
+    check = Check(args, "leaks", "leaked-test-record", "A test record leaked.", "leaks")
     search = LeakSearch(settings, args.test, args.files, args.verbosity)
+    search.listed = sys.maxsize if check.asked else MAX_LISTED
     with (
         working_folder() as folder,
         file_answer("-o", args.answer, given, LEAKS) as answer,
@@ -157,8 +169,10 @@ def main() -> None:
         words = [*options.given_arguments(), f"-o{pairs}", said, *jobs]
         run.main(NAME, PROGRAM, [*words, "--", *args.files])
         with decided.open("wb") as gone:
-            leaks = search.leaks(partners(pairs), gone)
+            leaks = list(search.leaks(partners(pairs), gone))
+            found = [leak.finding(settings.form) for leak in leaks] if check.asked else []
             lines = sorted(leak.line(settings.form) for leak in leaks if args.kind != "clean")
+        code = FOUND if lines else 0
         if args.kind == "clean":
             if args.removed:
                 with decided.open("rb") as gone:
@@ -166,12 +180,14 @@ def main() -> None:
             sys.stdout.flush()
             with decided.open("rb") as gone, answer.opened() as sink:
                 keep_in_one(settings.form, new, settings.max_line, gone, sink)
+        elif check.asked:
+            code = check.finish(sorted(found), answer, given)
         else:
             answer.write(lines)
     if args.verbosity > QUIET:
         print("\n".join(search.summary()), file=sys.stderr)
-    if lines:
-        sys.exit(FOUND)
+    if code:
+        sys.exit(code)
     if (missed := search.unsearched()) and not args.allow_unsearched:
         print(f"{NAME}: {missed}; to accept this, {to_add(ALLOW)}", file=sys.stderr)
         sys.exit(UNSEARCHED)
@@ -224,6 +240,7 @@ class LeakSearch:
         self.counters = {name: Counters(NAME, "", "", said) for name in (*tests, TRAINING)}
         self.leaked: dict[str, set[int]] = {name: set() for name in tests}  # lines
         self.removed = 0  # training records
+        self.listed = MAX_LISTED  # the maximum number of listed records that contain a short text
         self.texts = WholeTexts() if settings.measure.directed and settings.form.shingle else None
         self.short: dict[int, list[FoundRecord]] = {}  # by the hash of the text
         # number of training records that contain a short text, by the text's hash
@@ -316,7 +333,7 @@ class LeakSearch:
                 yield Leak(test, train, share)
         for text in whole:
             self.times[text] += 1
-            listed = self.times[text] <= MAX_LISTED
+            listed = self.times[text] <= self.listed
             for test in self.short[text] if listed else self.short[text][:1]:
                 if (test.file, test.line) not in seen:
                     yield Leak(test, train, Fraction(1), whole=True, listed=listed)
@@ -362,10 +379,10 @@ class LeakSearch:
             lines.append(line + more * bool(reasons))
             if not self.texts and name != TRAINING and (single := counts.get(SINGLE)):
                 lines[-1] += f"; of {single:,} that are one sequence, only equal texts were found"
-        often = [text for text, times in self.times.most_common() if times > MAX_LISTED]
+        often = [text for text, times in self.times.most_common() if times > self.listed]
         for text in often[:SHOWN_TEXTS]:
             which = f"'{escaped(self.short[text][0].text.encode())}' is in {self.times[text]:,}"
-            lines.append(f"{which} training records; {MAX_LISTED} of them are listed")
+            lines.append(f"{which} training records; {self.listed} of them are listed")
         return lines
 
 
@@ -388,6 +405,7 @@ def _command_line() -> argparse.Namespace:
     )
     removed = SHARED["--removed"]._replace(help=about, short=True)
     parser.add_shared("--jobs -o --removed", removed)
+    parser.add(*OPTIONS)
     args = parser.parse_intermixed_args()
     args.test = list(dict.fromkeys(args.test))
     return args
