@@ -23,6 +23,7 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
     "RELEASING.md": "releasing.md",
     "SECURITY.md": "security.md",
+    "SKILL.md": "skill.md",
     "bench/NOTES.md": "notes.md",
     **{f"bench/results/{p.name}": f"results/{p.name}" for p in ROOT.glob("bench/results/*.md")},
     **{f"docs/{p.name}": p.name for p in ROOT.glob("docs/*.*") if p.suffix != ".py"},

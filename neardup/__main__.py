@@ -49,6 +49,7 @@ COMMANDS = {
         "check",
         "pairs to judge by eye: the precision, and pairs to keep out",
     ),
+    "mcp": ("commands", "check", "answers for agents, over the Model Context Protocol"),
     "why": ("tools.judge", "check", "why two records are a pair or not, and their keys"),
 }
 # The commands that run the job: the program of each, its group, and what it does.

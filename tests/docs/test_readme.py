@@ -22,7 +22,12 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    README,
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "SKILL.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 PYTHON = [(path, "python") for path in DOCUMENTS]
 PYTHON.append((ROOT / "docs" / "library.md", "python pandas"))  # blocks that need pandas
 MOST_WORDS, MOST_WORDS_OF_DOCS = 1900, 22_500

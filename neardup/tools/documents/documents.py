@@ -187,10 +187,8 @@ def main() -> None:
         if tally.results:
             find(lines, args, options, walk, target, unread or {})
         tally.report("")
-        code = 0
-        if check.asked:
-            pairs.seek(0)
-            code = check.finish(list(findings_of(pairs, lines)), answer, [])
+        pairs.seek(0)
+        code = check.finish(list(findings_of(pairs, lines)), answer, []) if check.asked else 0
     check_failures(tally, settings)
     if code:
         sys.exit(code)
@@ -198,15 +196,14 @@ def main() -> None:
 
 def findings_of(pairs: Iterable[bytes], lines: Path) -> Iterator[Finding]:
     """Yield a finding for each pair of documents; `lines` are those of the documents."""
-    ids = [(line, *line.split(b"\t")[:2]) for line in pairs]
-    wanted, keys = {id_ for _, *both in ids for id_ in both}, dict[bytes, bytes]()
+    ids = [(line, *line.strip().split(b"\t")[:3]) for line in pairs]
+    wanted, keys = {id_ for _, a, b, _ in ids for id_ in (a, b)}, dict[bytes, bytes]()
     with lines.open("rb") as source:
         for line in source:
             if (id_ := _id_of(line).encode()) in wanted:
                 keys[id_] = findings.key_of(json.loads(line)[DEFAULT_TEXT].encode())
-    for line, a, b in ids:
-        similarity = line.split(b"\t")[2].decode().strip()
-        message = f"{b.decode()} is similar to {a.decode()} (similarity {similarity})"
+    for line, a, b, share in ids:
+        message = f"{b.decode()} is similar to {a.decode()} (similarity {share.decode()})"
         places = [(path_of(id_.decode()), 1) for id_ in (b, a)]
         key = findings.key_of(*sorted((keys[a], keys[b])))
         yield Finding(line, key, (a, b), places, message)

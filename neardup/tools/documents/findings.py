@@ -1,8 +1,7 @@
 """Findings of a check: as lines or SARIF, without those of a baseline, and the exit code 1.
 
-A finding is known by the contents of its records, never by their names: a renamed file is not
-new.  A baseline counts, since a third copy of two accepted ones is new; if a finding occurs more
-often than accepted, those with the accepted names are known first.
+A finding is known by contents: a renamed file is not new.  A baseline counts, since a third copy
+is new; if a finding occurs more often than accepted, the accepted names are known first.
 
     neardup baseline 1  documents                     the first line: version and command
     1f0c…9a  docs/a.txt  docs/b.txt                   key (of both contents), names; with tabs
@@ -17,7 +16,6 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from hashlib import blake2b
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -29,7 +27,6 @@ from neardup.runtime import VERSION, atomic_write
 from neardup.runtime.program import UsageError, check_file_name, shown
 from neardup.runtime.summary import QUIET
 
-SARIF = ".sarif"
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 HEADER = b"neardup baseline 1\t"
 OPTIONS = flags(
@@ -45,9 +42,7 @@ OPTIONS = flags(
 
 
 class Finding(NamedTuple):
-    """What a command found: a line of its answer, and the records that it is about."""
-
-    line: bytes  # with its end
+    line: bytes  # of the command's answer, with its end
     key: bytes  # of `key_of`
     names: tuple[bytes, bytes]  # for people; without tabs
     places: Sequence[tuple[bytes, int]]  # files and lines, from 1; the record to change first
@@ -61,17 +56,14 @@ def key_of(*contents: bytes) -> bytes:
 
 
 class Check:
-    """The options --baseline, --accept, --fail and `-o FILE.sarif` of a command.
-
-    rule: the id of its findings in SARIF; about: what they are; needed: the --output that has them
-    """
+    """Options --baseline, --accept, --fail, -o FILE.sarif; needed: the --output with findings."""
 
     def __init__(
         self, args: argparse.Namespace, command: str, rule: str, about: str, needed: str = "pairs"
     ):
         self.header, self.rule, self.about = HEADER + command.encode(), rule, about
         self.baseline, self.accept, self.loud = args.baseline, args.accept, args.verbosity > QUIET
-        self.sarif = (args.answer or "").endswith(SARIF)
+        self.sarif = (args.answer or "").endswith(".sarif")
         fail = getattr(args, "fail", None)  # None for a command that always fails
         self.asked = bool(fail or self.sarif) or {self.baseline, self.accept} != {None}
         self.fails = fail is not False or bool(self.baseline)
@@ -100,12 +92,9 @@ class Check:
     def finish(self, found: Sequence[Finding], answer: Answer, inputs: Sequence[str]) -> int:
         """Write the new findings as the answer, and all to --accept; return the exit code."""
         new = list(self._new(found))
-        with ExitStack() as stack:
-            if self.accept:
-                how = "--accept", self.accept, inputs
-                sink = stack.enter_context(atomic_write.whole_or_not(*how))
-                rows = sorted(b"\t".join((each.key, *each.names)) for each in found)
-                sink.writelines(row + b"\n" for row in [self.header, *rows])
+        with atomic_write.whole_or_not("--accept", self.accept or os.devnull, inputs) as sink:
+            rows = sorted(b"\t".join((each.key, *each.names)) for each in found)
+            sink.writelines(row + b"\n" for row in [self.header, *rows])
             answer.write([self._log(new)] if self.sarif else (each.line for each in new))
         if self.loud and self.baseline:
             print(f"{len(new):,} of {len(found):,} findings are new", file=sys.stderr)
@@ -113,11 +102,11 @@ class Check:
 
     def _new(self, found: Sequence[Finding]) -> Iterator[Finding]:
         """Yield the findings that are not in the baseline, in the order given."""
-        same = Counter((each.key, *each.names) for each in found) & self.known
-        keys = Counter(row[0] for row in (self.known - same).elements())
+        same = Counter[tuple[bytes, ...]]((each.key, *each.names) for each in found) & self.known
+        keys = Counter(row[:1] for row in (self.known - same).elements())
         for each in found:
             row = (each.key, *each.names)
-            left, item = (same, row) if same[row] > 0 else (keys, each.key)
+            left, item = (same, row) if same[row] > 0 else (keys, (each.key,))
             if left[item] <= 0:
                 yield each
             left[item] -= 1
@@ -135,17 +124,17 @@ class Check:
             for path, line in finding.places
         ]
         first, *others = ({"physicalLocation": place} for place in where)
-        result = {"ruleId": self.rule, "level": "warning", "message": {"text": finding.message}}
+        result: dict[str, Any] = {
+            "ruleId": self.rule,
+            "level": "warning",
+            "message": {"text": finding.message},
+        }
         result.update(locations=[first], relatedLocations=others)
         result["partialFingerprints"] = {"neardup/v1": finding.key.decode()}
         return {**result, "baselineState": "new"} if self.baseline else result
 
 
 def uri_of(path: bytes) -> str:
-    """Return the URI of a file, or of the archive that it is in; relative for a relative path.
-
-    >>> uri_of(b'./a "b"/\\xff%.txt'), uri_of(b"/a:b.zip!c")
-    ('a%20%22b%22/%FF%25.txt', 'file:///a%3Ab.zip')
-    """
+    """Return the URI of a file, or of the archive that it is in; relative for a relative path."""
     path = os.path.normpath(path if os.path.isfile(path) else archive_of(path) or path)
     return "file://" * path.startswith(b"/") + quote(path)
