@@ -210,7 +210,7 @@ def counted(folder: Path, words: Sequence[str]) -> list[str]:
     ]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     kept, lost, doubtful, found = 0, 0, 0, set()
-    for removed, by, *_, doubt in (line.split("\t") for line in lines):
+    for removed, by, _, doubt, *_ in (line.split("\t") for line in lines):
         one, other = (Path(os.fsdecode(path_of(id_))) for id_ in (removed, by))
         if one.parent != other.parent:
             continue

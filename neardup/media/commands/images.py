@@ -43,6 +43,8 @@ from neardup.media.pictures.old_pictures import (
 from neardup.media.pictures.originals import Facts
 from neardup.media.pictures.perceptual_hash import BITS
 from neardup.media.pictures.picture_hashes import (
+    DRAWN,
+    UPRIGHT,
     Fingerprint,
     Variants,
     compared,
@@ -293,7 +295,12 @@ def find(
     def doubt(id_: str, kept: str) -> str:
         if kept not in known:  # in a file of hashes
             return "not measured"
-        return originals.doubt(known[kept][0], known[id_][0])
+        both = known[kept][0], known[id_][0]
+        (seen,) = relations(known[id_][1], words_of(known[kept][1])[np.newaxis])
+        drawn = max(of.get("paper", 0.0) for of in both) > DRAWN
+        words = [originals.doubt(*both)] + seen.words()[: drawn and seen.turned != UPRIGHT]
+        words += ["first frame"] * (args.first_frame and both[1].get("frames", 1) > 1)
+        return ",".join(dict.fromkeys(",".join(words).strip(",").split(",")))
 
     def doubted(line: bytes) -> bytes:
         id_, kept, _ = line.decode().split("\t")

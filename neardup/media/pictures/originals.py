@@ -193,7 +193,7 @@ def detail(facts: Facts, floor: float, smallest: float, contrast: float) -> floa
     return float(pixels(facts) * (np.arange(len(above)) * above).sum())
 
 
-SAME_DETAIL, SAME_PIXELS = 1.3, 1.05  # ratios
+SAME_DETAIL, SAME_PIXELS = 1.3, 1.015  # ratios
 QUIET = 0.1  # levels of noise; photos have more
 FRAMED, OF_LENGTH = 0.015, 0.1  # share of a side; of the seconds
 THIN = 0.005  # share of a side that borders are wider, although a crop seems to be without them

@@ -54,7 +54,8 @@ MAX_SIDE = 128  # the sides of the result; JPEG files are decoded no smaller tha
 MAX_MEASURED_SIDE = 5000  # pixels a side, to compare copies
 COLOURS = 200  # pixels a side, of which colours are taken
 LOSSLESS = "lossless"
-FACTS = 4  # the version of what `measured` returns: must change with it
+FACTS = 5  # the version of what `measured` returns: must change with it
+PAPER = 208  # the least level of grainy white
 FLAT = 0.8  # share of pixels equal to the next one, in a drawing; a dithered photo has fewer
 CODECS = dict.fromkeys(("JPEG", "MPO", "HEIF"), 1)
 CODECS.update(dict.fromkeys(("WEBP", "AVIF", "JPEG2000"), originals.WEB))
@@ -200,7 +201,7 @@ def _measured(image: Image.Image) -> originals.Facts:
 
     step: the mean quantisation of JPEG, of its low frequencies; colour: mean saturation;
     clipped: share of the largest values; flat: share of neighbours that are equal; dotted: a GIF
-    in which few are;
+    in which few are; paper: share of white, grainy or not; frames: of an animation;
     seen: the step of a JPEG file that it was made from; coding: 0 for lossless; digest, of grey.
     """
     from PIL import Image
@@ -217,6 +218,8 @@ def _measured(image: Image.Image) -> originals.Facts:
         "seen": originals.seen_step(grey),
         "digest": zlib.crc32(np.ascontiguousarray(grey).data),
         "palette": image.mode == "P" and getattr(image, "n_frames", 1) == 1,  # no animation
+        "paper": float((grey >= PAPER).mean()),
+        "frames": getattr(image, "n_frames", 1) if image.format in ANIMATED else 1,
         "flat": float(flat + (np.diff(grey, axis=0) == 0).mean()) / 2,
         "dotted": image.format == "GIF" and bool(flat < FLAT),
         "colour": float(np.ptp(values, axis=2).mean()),

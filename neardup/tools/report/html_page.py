@@ -27,6 +27,7 @@ DOUBTS = {  # what `originals` finds, in plain words
     "256 colours": "reduced to 256 colours",
     "clipped": "too bright or too dark in parts",
     "text": "overlaid with text",
+    "first frame": "similar in the first frame only",
     "one picture": "of one picture, with other sound",
     "speed": "played at another speed",
 }

@@ -443,3 +443,32 @@ def test_a_packed_file_that_was_cut_is_refused(sides: Path) -> None:
     result = against(sides, "--against=cut.gz")
     assert (result.code, result.out) == (1, b"")
     assert "marker was reached; make it again: python3 -m neardup images FOLDER " in result.err
+
+
+def test_a_grainy_drawing_removed_for_a_mirrored_one_is_doubtful(tmp_path: Path) -> None:
+    """Also beside a majority of its copies; an arrow to the left may mean something else."""
+    arrow, top = Image.new("RGB", (400, 320), "white"), tmp_path / "p"
+    pen = ImageDraw.Draw(arrow)
+    pen.polygon([(18, 120), (180, 120), (160, 20), (380, 154), (18, 200)], "navy")
+    pen.ellipse([300, 220, 380, 300], "red")
+    for name, image in (("a", arrow), ("b", arrow), ("left", ImageOps.mirror(arrow))):
+        grain = np.random.default_rng(len(name)).normal(0, 9, (320, 400, 3))
+        grainy = (np.asarray(image) + grain).clip(0, 255).astype(np.uint8)
+        saved(Image.fromarray(grainy), top / f"{name}.png")
+    result = images(tmp_path, top, output="removed")
+    rows = [line.decode().split("\t") for line in result.out.splitlines()]
+    doubts = {os.path.basename(row[0]): row[3] for row in rows}
+    assert doubts == {"b.png": "", "left.png": "mirrored"}
+
+
+def test_an_animation_removed_for_its_first_frame_is_doubtful(tmp_path: Path) -> None:
+    top, frames = tmp_path / "p", [drawing(seed, 160, 120) for seed in range(6)]
+    saved(frames[0], top / "still.png")
+    frames[0].save(top / "moving.gif", save_all=True, append_images=frames[1:])
+    found = {}
+    for keep in ("max:bytes", "min:bytes"):
+        result = images(tmp_path, top, "--first-frame", f"--keep={keep}", output="removed")
+        (row,) = (line.decode().split("\t") for line in result.out.splitlines())
+        found[keep] = os.path.basename(row[0]), "first frame" in row[3].split(",")
+    assert found == {"max:bytes": ("still.png", False), "min:bytes": ("moving.gif", True)}
+    assert images(tmp_path, top, output="removed").out == b""
