@@ -41,10 +41,9 @@ from neardup.media.pictures.old_pictures import (
     without,
 )
 from neardup.media.pictures.originals import Facts
-from neardup.media.pictures.perceptual_hash import BITS
+from neardup.media.pictures.perceptual_hash import BITS, UPRIGHT
 from neardup.media.pictures.picture_hashes import (
     DRAWN,
-    UPRIGHT,
     Fingerprint,
     Variants,
     compared,

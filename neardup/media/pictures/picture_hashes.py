@@ -295,7 +295,11 @@ def relate(group: Sequence[Facts], hashes: Sequence[bytes], distance: int) -> No
             if each.part in CENTRES and not originals.has_frame(group[other], facts)
         ]
         cropped = any(each.part in CENTRES for each in seen)
-        framed = any(each.part == -INSIDE for each in seen)
+        framed = any(
+            each.part == -INSIDE
+            or (-each.part in CENTRES and originals.has_frame(facts, group[other]))
+            for other, each in near
+        )
         facts["changes"] = ["cropped"] * cropped + ["framed"] * framed
         turns = [each.words()[0] for each in seen if each.turned != UPRIGHT]
         if 2 * len(turns) > len(seen):

@@ -207,9 +207,9 @@ def compare(pairs: Sequence[VideoPair], facts: Sequence[Facts]) -> None:
             differ = {"mirrored"} if pair.mirrored else set()
             others[k].append(differ | ({"speed"} if retimed and odd else set()))
     crops = [(p.crop, p.a + p.b - p.crop, 1) for p in pairs if p.crop >= 0]
-    sure = [each for each in crops if not originals.has_frame(facts[each[1]], facts[each[0]])]
-    set_cuts(facts, sure)
-    cropped = {crop for crop, *_ in crops}
+    doubtful = {each for each in crops if originals.has_frame(facts[each[1]], facts[each[0]])}
+    set_cuts(facts, [each for each in crops if each not in doubtful])
+    cropped, framed = {crop for crop, *_ in crops}, {whole for _, whole, _ in doubtful}
     groups = defaultdict(list)
     for k, by_pair in others.items():
         facts[k]["changes"] = [
@@ -217,7 +217,7 @@ def compare(pairs: Sequence[VideoPair], facts: Sequence[Facts]) -> None:
             for word in ("mirrored", "speed")
             if 2 * sum(word in words for words in by_pair) > len(by_pair)
         ]
-        facts[k]["changes"] += ["cropped"] * (k in cropped)
+        facts[k]["changes"] += ["cropped"] * (k in cropped) + ["framed"] * (k in framed)
         groups[forest.root(k)].append(facts[k])
     for group in groups.values():
         originals.compare(group)
