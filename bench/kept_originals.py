@@ -34,8 +34,8 @@ from neardup.files.folder_walk import path_of
 
 HEAD = """# Originals
 
-Written by `python3 -m bench.kept_originals`, which says what is measured. *Lost, doubtful* are the
-lost ones that the answer marks as doubtful."""
+Written by `python3 -m bench.kept_originals --most {most}`, which says what is measured. *Lost,
+doubtful* are the lost ones that the answer marks as doubtful."""
 PICTURES, VIDEOS = 24, 10  # originals
 LEAST, MOST = 150_000, 3_000_000  # pixels
 PARTS = ("mate.nature", "scikit-image", "scikit-learn", "ultralytics", "examples.data")
@@ -87,7 +87,8 @@ def main() -> int:
     parser.add_argument("--videos", type=Path, default=FOLDER / "videos")
     parser.add_argument("--most", type=int, default=1000, help="originals of each kind")
     asked = parser.parse_args()
-    print(f"{HEAD}\n\n## Pictures\n\n{of_pictures(asked.pictures, asked.most)}", flush=True)
+    print(HEAD.format(most=asked.most), flush=True)
+    print(f"\n## Pictures\n\n{of_pictures(asked.pictures, asked.most)}", flush=True)
     print(f"\n## Videos\n\n{of_videos(asked.videos, asked.most)}")
     return 0
 
