@@ -377,7 +377,8 @@ def main() -> int:
     store = args.folder / ("field.quick.json" if args.quick else "field.json")
     results = json.loads(store.read_text()) if store.exists() and not args.quick else {}
     results = {"rows": [], "kinds": {}, **results}
-    results |= {"machine": machine(), "versions": versions(args.python)}
+    if args.kinds:
+        results |= {"machine": machine(), "versions": versions(args.python)}
     for kind in args.kinds:
         task = make(kind, args.folder / ("field.quick" if args.quick else "field"), args.quick)
         here = [one for one in every if kind in one.kinds]
