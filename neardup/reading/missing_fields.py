@@ -132,7 +132,8 @@ def check_columns(
     texts = [(fields.flag, field) for field in fields.texts]
     for flag, field in [("--id", fields.id)] * fields.needs_id + texts + fields.of_records:
         if field not in columns:
-            if (whole := ",".join(fields.texts)) in columns:
+            whole = ",".join(fields.texts)
+            if flag == fields.flag and len(fields.texts) > 1 and whole in columns:
                 raise StageError(f"{name}: {flag} has names between commas; rename {whole!r}")
             there = f"name one with {flag}: {listed(columns)}"
             advises = flag in ("--id", fields.flag)

@@ -57,14 +57,14 @@ def test_a_row_without_a_text_ends_the_job(spark: Any) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (f'exec {sys.executable} -S "$@"', "the executors' Python has no numpy; name one that "),
+        (f'exec {sys.executable} -S "$@"', "the executors' Python has no pyarrow; name one that "),
         ("", "the executors have no .*/python; name a Python that they have: "),
     ],
 )
 def test_another_python_is_noticed_before_the_first_job(
     spark: Any, tmp_path: Path, monkeypatch: Any, line: str, said: str
 ) -> None:
-    """If the executors' Python is missing or lacks numpy, an error names what to type."""
+    """If the executors' Python is missing or lacks a package, an error names what to type."""
     if line:
         program(tmp_path / "python", line)
     frame = spark.createDataFrame(TEXTS, "id string, text string")
