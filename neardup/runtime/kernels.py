@@ -84,6 +84,8 @@ def parse_shingles(block: bytes, distinct: bool) -> tuple[np.ndarray, np.ndarray
     the n lines that are not blank: the number of the line, where its id begins and ends, where its
     last token ends, and how many values it has; none if it has a token that is not a shingle.
     """
+    if block and not block.endswith(b"\n"):
+        raise ValueError("a block of lines must end with a line end")  # the loop has no other end
     bytes_ = np.frombuffer(block, np.uint8)
     most = np.count_nonzero(bytes_ <= ord(" "))  # tokens: each has a blank or a line end behind it
     values = np.empty(most, np.uint64)

@@ -407,3 +407,10 @@ def test_from_an_archive(tmp_path: Path) -> None:
     done = run([sys.executable, "-c", line], tmp_path, cwd=tmp_path, **env)
     assert done.out.startswith(b"True ")
     assert b"package.zip" in done.out
+
+
+@needs_kernels
+def test_a_block_without_a_line_end_is_refused() -> None:
+    """Else the loop, which stops at line ends only, would read behind the block."""
+    with pytest.raises(ValueError, match="line end"):
+        parse_shingle_lines(b"v1 1 2\nv2 1")
