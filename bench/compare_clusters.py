@@ -23,7 +23,7 @@ from statistics import median
 from bench import hadoop_runs, spark_runs
 from bench.hadoop_runs import ClusterRun
 from bench.workloads import Workload, prepare, videos
-from neardup.commands.exact_answers import ratio
+from neardup.similarity.intervals import ratio
 
 Contestant = Callable[[], ClusterRun]
 

@@ -25,9 +25,9 @@ from bench.report.plots import BANDS, ROWS, draw
 from bench.report.targets import NONE, targets
 from bench.run import SLOW
 from bench.workloads import FOLDER, ROOT
-from neardup.commands.exact_answers import ratio
 from neardup.schemes.banding import recall as promised
 from neardup.schemes.scheme import shown
+from neardup.similarity.intervals import ratio
 
 DOCUMENT = ROOT / "bench" / "results" / "one-machine.md"
 OPENING = """# On one machine

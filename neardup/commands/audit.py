@@ -1,8 +1,7 @@
 """`audit`: estimate precision and recall of a run from a sample of a file of any size.
 
-N ids are drawn by a hash while records stream by (bottom-k sampling): all records of an id are in
-the sample or none, and each set of N ids is equally likely.  Their records are compared exactly
-with all records of the file, and the result with the lines of PAIRS that have one of these ids.
+The records of N ids, drawn at random (`sampled_pairs`), are compared exactly with all records of
+the file, and the result with the lines of PAIRS that have one of these ids.
 
 All pairs of the file are equally likely to be drawn.  The intervals assume that pairs are right or
 wrong independently (Clopper, Pearson 1934).  Those of one dense cluster are not: there the true
@@ -16,16 +15,10 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterable, Iterator
-from hashlib import blake2b
-from typing import Callable
-
-import numpy as np
+from collections.abc import Iterable
 
 from neardup.commands import exact_answers
-from neardup.commands.exact_answers import interval, pair_lines, ratio, row
-from neardup.joins import near_bits
-from neardup.joins.inverted_index import InvertedIndex
+from neardup.commands.exact_answers import row
 from neardup.lines.answer_lines import exact_pair
 from neardup.lines.answer_tables import ALL_PAIRS, parsed_lines
 from neardup.options.command_parser import VERBOSITY, flags
@@ -35,16 +28,15 @@ from neardup.reading.input_format import InputFormat
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import as_called, whole
 from neardup.runtime.summary import QUIET
-from neardup.schemes.fingerprints import Hamming
-from neardup.sets.bit_vectors import Prints
-from neardup.sets.ragged import Batch, Ragged
+from neardup.sets.ragged import Batch
 from neardup.sets.token_counts import TokenCounter
+from neardup.similarity.intervals import interval, ratio
 from neardup.similarity.measures import Measure
 from neardup.similarity.weighted_measures import weighted_measure
 from neardup.stages.pairs import parsed
+from neardup.stages.sampled_pairs import MAX_IDS, IdSample, near_rows, pair_lines
 from neardup.verification.not_pairs import NotPairs
 
-MAX_IDS = 10**6
 SHOWN = 10
 DESCRIPTION = """Estimate precision and recall of a run from a sample, if `truth` takes too long.
 
@@ -55,45 +47,6 @@ result with the pairs that were written.  FILE is read twice, PAIRS once, block 
     python3 -m neardup audit --threshold 0.8 videos.txt pairs.tsv
 """
 Pairs = dict[tuple[bytes, bytes], bytes]  # with a sampled id, and their similarities
-
-
-class IdSample:
-    """The records of the `size` ids with the smallest hashes: a random sample.
-
-    >>> sample = IdSample(size=2, seed=0)
-    >>> from neardup.sets.ragged import Ragged
-    >>> sample.add(Batch([b"a", b"b", b"c", b"a"], Ragged.from_rows([[1], [2], [3], [4]])))
-    >>> sample.records().ids, sample.whole
-    ([b'a', b'b', b'a'], False)
-    """
-
-    def __init__(self, size: int, seed: int):
-        self.size = size
-        self.whole = True  # it has all ids
-        self._secret = seed.to_bytes(8, "little")
-        self._bound = (1 << 64) - 1  # no larger hash can be among the smallest
-        self._enough = 2 * size  # records to hold before the sample is cut
-        self._hashes = np.empty(0, np.uint64)
-        self._held: list[Batch] = []
-
-    def add(self, batch: Batch) -> None:
-        digests = [blake2b(id_, digest_size=8, key=self._secret).digest() for id_ in batch.ids]
-        hashes = np.frombuffer(b"".join(digests), dtype="<u8")
-        mine = np.flatnonzero(hashes <= self._bound)
-        self._hashes = np.append(self._hashes, hashes[mine])
-        self._held.append(batch.take(mine))
-        if len(self._hashes) > self._enough:
-            self.records()
-
-    def records(self) -> Batch:
-        distinct = np.unique(self._hashes)
-        if len(distinct) > self.size:
-            self._bound, self.whole = int(distinct[self.size - 1]), False
-        mine = np.flatnonzero(self._hashes <= self._bound)
-        records = Batch.end_to_end(self._held).take(mine)
-        self._held, self._hashes = [records], self._hashes[mine]
-        self._enough = 2 * max(self.size, len(mine))
-        return records
 
 
 def main() -> None:
@@ -150,38 +103,12 @@ def _true_pairs(
     form: InputFormat,
 ) -> Pairs:
     true: Pairs = {}
-    find, unused = _candidates(drawn.sets, measure), Counters("")
-    for batch in batches:
-        for asking, holder in find(batch.sets):
-            if len(asking):
-                both = Batch.end_to_end([batch, drawn])
-                holders = len(batch.ids) + holder
-                how = measure, asking, holders, unused, out, form
-                for line in pair_lines(both, *how):
-                    a, b, similarity = exact_pair(line)
-                    true[a, b] = max(similarity, true.get((a, b), b""))
+    unused = Counters("")
+    for both, left, right in near_rows(batches, drawn, measure):
+        for line in pair_lines(both, measure, left, right, unused, out, form):
+            a, b, similarity = exact_pair(line)
+            true[a, b] = max(similarity, true.get((a, b), b""))
     return true
-
-
-def _candidates(drawn: Ragged, measure: Measure) -> Callable[[Ragged], Iterator[near_bits.Pairs]]:
-    """Return a function from sets to candidate pairs: (rows of the sets, rows of `drawn`)."""
-    if isinstance(measure, Hamming):
-        how = Prints.of(drawn, measure.bits).rows, measure.bits, measure.distance
-
-        def near(sets: Ragged) -> Iterator[near_bits.Pairs]:
-            yield near_bits.each_once(
-                near_bits.near_records(Prints.of(sets, measure.bits).rows, *how)
-            )
-
-        return near
-    index = InvertedIndex.of(drawn)
-
-    def find(sets: Ragged) -> Iterator[near_bits.Pairs]:
-        for asking, holder, common in index.overlaps(sets):
-            good = measure.may_reach(common, sets.sizes[asking], drawn.sizes[holder])
-            yield asking[good], holder[good]
-
-    return find
 
 
 def _report(ids: int, whole: bool, true: Pairs, printed: Pairs, confidence: float) -> list[str]:

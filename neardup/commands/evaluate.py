@@ -14,10 +14,11 @@ A pair is the two ids of a line, in this order.  The pairs of both files are hel
 import sys
 
 from neardup.commands import exact_answers
-from neardup.commands.exact_answers import CONFIDENCE, interval, ratio, row
+from neardup.commands.exact_answers import CONFIDENCE, row
 from neardup.lines.answer_lines import exact_pair
 from neardup.lines.answer_tables import ALL_PAIRS, parsed_lines
 from neardup.options.command_parser import CommandParser, flags
+from neardup.similarity.intervals import interval, ratio
 
 DESCRIPTION = """Compare the pairs of a run with the true ones: precision, recall and F1.
 

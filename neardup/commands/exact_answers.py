@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import replace
-from math import ceil, floor
 
-import numpy as np
-
-from neardup.lines.answer_lines import format_pair
 from neardup.options import table
 from neardup.options.command_parser import CommandParser, Flag, flags, read
 from neardup.options.settings import IDF_WITHIN, Settings, of_fingerprints
 from neardup.reading.blocks import check_inputs
 from neardup.reading.field_values import ACROSS, WITHIN
-from neardup.reading.input_format import InputFormat
-from neardup.runtime.counters import Counters
 from neardup.runtime.manifest import RunFile, run_file_name
 from neardup.runtime.program import StageError, UsageError, not_one_of
-from neardup.runtime.summary import KEPT_OUT
 from neardup.schemes.fingerprints import Hamming
 from neardup.schemes.scheme import KINDS, ONE, WEIGHTS, Weighing
-from neardup.sets.ragged import Batch
 from neardup.similarity import measures
-from neardup.similarity.intervals import clopper_pearson
-from neardup.similarity.measures import MEASURES, Measure, SetMeasure, six_decimals
-from neardup.verification.not_pairs import NotPairs, set_digests
+from neardup.similarity.measures import MEASURES, SetMeasure
 
 MILLION = 10**6
 WEIGHTED = ("jaccard", "dice", "cosine")
@@ -167,65 +157,6 @@ def refuse_others(
         flag = option.partition("=")[0]
         if flag not in free and option not in asked:
             raise UsageError(f"{option}: differs from the options in {source}; leave {flag} out")
-
-
-def pair_lines(
-    records: Batch,
-    measure: Measure,
-    left: np.ndarray,
-    right: np.ndarray,
-    counters: Counters,
-    not_pairs: NotPairs | None = None,
-    form: InputFormat | None = None,
-) -> Iterator[bytes]:
-    r"""Yield pair lines for the pairs `left[p], right[p]` (int64) that reach the threshold.
-
-    form: whose --within or --across, if any, chooses the pairs by the last column of ranks.
-    An id is never paired with itself; an id of several records may form a pair several times.
-
-    >>> from neardup.sets.ragged import Ragged
-    >>> from neardup.similarity.measures import NINE_TENTHS, Jaccard
-    >>> records = Batch([b"b", b"a", b"c"], Ragged.from_rows([[1, 2], [1, 2], [3]]))
-    >>> left, right = np.array([0, 0]), np.array([1, 2])
-    >>> list(pair_lines(records, Jaccard(NINE_TENTHS), left, right, Counters("")))
-    [b'a\tb\t1.000000\n']
-    """
-    if form and form.values and form.pairs_by_value and len(left):
-        value = records.ranks[:, -1]
-        some = (value[left] == value[right]) == form.values.equal
-        left, right = left[some], right[some]
-    found = measure.verified(records.sets, left, right)
-    similarities = six_decimals(found.part, found.whole)
-    for i, j, similarity in zip(found.left.tolist(), found.right.tolist(), similarities):
-        a, b = records.ids[i], records.ids[j]
-        if a == b:
-            counters.repeated_id(a)
-        elif not_pairs and not_pairs.has(a, b, *set_digests(records.sets.take(np.array([i, j])))):
-            counters.add(KEPT_OUT, 1)
-        else:
-            yield format_pair(a, b, similarity, measure.directed)
-
-
-def ratio(part: int, whole: int) -> str:
-    """Format a ratio with six decimals, rounded down: 1.000000 is exactly 1; "-" if `whole` is 0.
-
-    >>> ratio(9999999, 10000000), ratio(3, 3), ratio(0, 0)
-    ('0.999999', '1.000000', '-')
-    """
-    return "{}.{:06}".format(*divmod(part * MILLION // whole, MILLION)) if whole else "-"
-
-
-def interval(hits: int, n: int, confidence: float) -> str:
-    """Format the Clopper-Pearson interval of a share, rounded outwards; "" if `n` is 0.
-
-    >>> interval(788, 790, 0.95)
-    '0.990885 to 0.999694 with confidence 0.95'
-    """
-    if not n:
-        return ""
-    low, high = clopper_pearson(hits, n, 1 - confidence)
-    low, high = floor(low * MILLION) / MILLION, ceil(high * MILLION) / MILLION
-    return f"{low:.6f} to {high:.6f} with confidence {confidence}"
 
 
 def row(name: str, value: int | str, note: str = "") -> str:

@@ -22,6 +22,7 @@ from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Measure, SetMeasure
 from neardup.similarity.weighted_measures import TokenWeights, weighted_measure
 from neardup.stages.pairs import dedup_pairs, parsed
+from neardup.stages.sampled_pairs import pair_lines
 
 Join = Callable[[Ragged], inverted_index.Joined]
 FASTEST, FASTEST_WEIGHTED = "bitmap_join", "all_pairs"
@@ -54,7 +55,7 @@ def main() -> None:
         measure = weighted_measure(name, settings.threshold, TokenWeights())
     joined = join(records.sets)
     how = measure, joined.left, joined.right, counters, settings.not_pairs, settings.form
-    lines = sorted(exact_answers.pair_lines(records, *how))
+    lines = sorted(pair_lines(records, *how))
     counters.add("pairs", len(lines))
     write_all(dedup_pairs(lines, counters))
     counters.report()

@@ -24,7 +24,7 @@ and 5 ms for n = 10^7; in decimals 1 ms for n = 256, and some ms for n = 10,000.
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from math import exp, floor, lgamma, log, log1p
+from math import ceil, exp, floor, lgamma, log, log1p
 
 import numpy as np
 
@@ -47,6 +47,28 @@ def clopper_pearson(hits: int, n: int, alpha: float) -> tuple[float, float]:
     if not 0 < alpha < 1:
         raise ValueError(f"alpha = {alpha} is outside 0 < alpha < 1")
     return _low_float(hits, n, alpha / 2), 1 - _low_float(n - hits, n, alpha / 2)
+
+
+def ratio(part: int, whole: int) -> str:
+    """Format a ratio with six decimals, rounded down: 1.000000 is exactly 1; "-" if `whole` is 0.
+
+    >>> ratio(9999999, 10000000), ratio(3, 3), ratio(0, 0)
+    ('0.999999', '1.000000', '-')
+    """
+    return "{}.{:06}".format(*divmod(part * MILLION // whole, MILLION)) if whole else "-"
+
+
+def interval(hits: int, n: int, confidence: float) -> str:
+    """Format the Clopper-Pearson interval of a share, rounded outwards; "" if `n` is 0.
+
+    >>> interval(788, 790, 0.95)
+    '0.990885 to 0.999694 with confidence 0.95'
+    """
+    if not n:
+        return ""
+    low, high = clopper_pearson(hits, n, 1 - confidence)
+    low, high = floor(low * MILLION) / MILLION, ceil(high * MILLION) / MILLION
+    return f"{low:.6f} to {high:.6f} with confidence {confidence}"
 
 
 def _low_float(k: int, n: int, tail: float) -> float:

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from neardup.commands import audit
-from neardup.commands.audit import IdSample
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.runtime import program
 from neardup.sets.ragged import Batch, Ragged
 from neardup.similarity.intervals import clopper_pearson
+from neardup.stages.sampled_pairs import IdSample
 from tests.support.engines import ANSWER, NEARDUP, RUN_LOCAL, VIDEOS, Result, refuse, run, succeed
 
 EVALUATE, AUDIT = [*NEARDUP, "evaluate"], [*NEARDUP, "audit"]

@@ -15,7 +15,6 @@ from math import inf
 
 import numpy as np
 
-from neardup.commands.exact_answers import ratio
 from neardup.engines.local.answer_file import check_outputs, file_answer
 from neardup.engines.local.workers import Progress
 from neardup.files.cache import ResultCache, Store, opened_cache
@@ -28,6 +27,7 @@ from neardup.reading.archives import UNREADABLE
 from neardup.reading.row_files import fields_table
 from neardup.runtime.program import StageError, UsageError, one_of
 from neardup.runtime.summary import QUIET, many
+from neardup.similarity.intervals import ratio
 from neardup.similarity.measures import Threshold
 from neardup.tools.documents.document_files import CHANGED, EMPTY
 from neardup.tools.documents.folder_pairs import Below, FolderPair, FolderTree, similar_folders

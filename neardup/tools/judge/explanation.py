@@ -25,7 +25,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.commands.exact_answers import pair_lines
 from neardup.lines.keyed_lines import encode_sets, encoded_size, format_keys
 from neardup.options.settings import Settings
 from neardup.runtime.counters import Counters
@@ -37,6 +36,7 @@ from neardup.schemes.scheme import shown as shown_chance
 from neardup.sets.bit_vectors import BLOCK_BITS, DIGITS_OF_BLOCK, BlockPlaces
 from neardup.sets.ragged import Batch, Ragged, shared, shared_sizes
 from neardup.similarity import intervals, measures
+from neardup.stages.sampled_pairs import pair_lines
 from neardup.tools.judge.pair_elements import (
     ONLY_A,
     ONLY_B,
