@@ -22,7 +22,7 @@ SECTIONS = {
         "--input --delimiter --quote --escape --encoding --id --text --fingerprint --include "
         "--exclude --headers --shingle --clean --max-line --max-bad --strict"
     ),
-    "output": "--output -0 -o --removed --report --baseline --accept --fail -v -q",
+    "output": "--output -0 -o --removed --report --audit --baseline --accept --fail -v -q",
     "decisions": (
         "--keep --rule --mark-prefix --merge --against --between --within --across --not-pairs"
     ),

@@ -60,7 +60,7 @@ def steps(options: Options, plan: Plan, in_memory: bool) -> list[str]:
         names += ["prune", "send", "reduce"]
     if plan.settings.output.decides:
         names += ["decide", "keep"] if plan.settings.output.rows else ["decide"]
-    return names
+    return [*names, *["audit"] * bool(plan.audit)]
 
 
 def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
@@ -215,7 +215,8 @@ def send(plan: Plan, k: int) -> None:
         if tag := plan.settings.tag:
             records = ((tag.tagged(batch), keys) for batch, keys in records)
         counters.add(SHUFFLED, write_buckets(records, files))
-    plan.path("records", k).unlink()
+    if not plan.audit:
+        plan.path("records", k).unlink()
     counters.report()
 
 

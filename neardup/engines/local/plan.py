@@ -30,6 +30,7 @@ from neardup.sets.hashing import mix, unmix
 from neardup.sets.ragged import Batch, Ragged, starts_of_runs
 from neardup.stages import external_group
 from neardup.stages.pairs import parsed, portions
+from neardup.stages.sampled_pairs import IdSample
 from neardup.stored.segment import Segment
 
 FEW_WORKERS = 8  # so many may be started for an input of any size
@@ -59,6 +60,7 @@ class Plan(NamedTuple):
     answer: Answer = Answer()
     unchanged: Unchanged = NO_FILES
     lists_removed: bool = False  # True for a list of removed ids, checked against kept ones
+    audit: int = 0  # ids whose pairs are found exactly, too
 
     @classmethod
     def of(
@@ -169,6 +171,7 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
         kept = stack.enter_context(open(plan.path("records", k), "wb")) if keep else None
         names = stack.enter_context(open(plan.path("ids", k), "wb"))
         out = stack.enter_context(open(plan.path("left_out", k), "wb"))
+        sample = IdSample(plan.audit, seed=0)
         found = parsed(blocks, plan.settings, counters, out.write)
         for batch in portions(found, plan.settings):
             sketches.write(record_sketches(batch).tobytes())
@@ -176,6 +179,8 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
             if plan.lists_removed:
                 hashes = np.fromiter(map(hash, batch.ids), np.int64)  # alike in all workers
                 names.write(hashes[batch.places >= NEW].data)
+            if plan.audit:
+                sample.add(batch)
             if kept:  # tokens are stored as the narrowest integers
                 sets = batch.sets
                 narrow = sets.values.astype(np.min_scalar_type(int(sets.values.max(initial=0))))
@@ -183,6 +188,8 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
                 columns = batch.ids, narrow, sets.offsets, sets.weights, *marks
                 pickle.dump(columns, kept, protocol=5)
             yield batch
+    if plan.audit:
+        plan.path("sampled", k).write_bytes(pickle.dumps((sample.records(), sample.whole)))
 
 
 def kept_records(plan: Plan, k: int, _: Counters) -> Iterator[Batch]:

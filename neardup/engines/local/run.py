@@ -33,7 +33,7 @@ from typing import Callable
 from neardup.decisions import merged_rows
 from neardup.decisions.kept_lines import check_one_answer
 from neardup.decisions.marked_rows import check_files
-from neardup.engines.local import answer_file, memory_join
+from neardup.engines.local import answer_file, memory_join, run_audit
 from neardup.engines.local.flow import find_pairs, write_answer
 from neardup.engines.local.plan import Plan
 from neardup.engines.local.workers import Workers, check_read_once, working_folder
@@ -48,8 +48,9 @@ from neardup.reading.input_files import Unchanged, is_index
 from neardup.reading.input_format import InputFormat
 from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.counters import reports_in
-from neardup.runtime.program import UsageError, check_file_name, interrupted, run, write_to
+from neardup.runtime.program import UsageError, check_file_name, interrupted, run, whole, write_to
 from neardup.runtime.summary import judged, print_summary, total
+from neardup.stages.sampled_pairs import MAX_IDS
 from neardup.stages.token_counting import with_cost_printed
 from neardup.stored import index_manifest, segment
 from neardup.verification import MARKED, OUTPUTS
@@ -90,6 +91,8 @@ def main(
     if not settings.scheme.joined_in_memory:
         with_cost_printed(settings, options.verbosity)
     options = with_input(options)
+    if args.audit:
+        run_audit.check_audit(options, settings)
     check_outputs(args, options, settings.form)
     names, places, segments = inputs_of(args.files, options, settings)
     lists_removed = bool(args.removed) or options.output == "removed"
@@ -107,6 +110,7 @@ def main(
             inputs = settings, names, places, folder, args.jobs, segments
             more = {"sort_memory": args.sort_memory, "memory": args.memory, "answer": answer}
             more |= {"unchanged": Unchanged(names), "lists_removed": lists_removed}
+            more["audit"] = args.audit or 0
             plan = Plan.of(name, [], *inputs, **more)
             if settings.output is OUTPUTS[MARKED]:
                 asked = settings.form, settings.mark_prefix
@@ -122,6 +126,8 @@ def main(
                 if plan.settings.name != settings.name:
                     options = replace(options, exact=True)
                 write_answer(workers, plan, options.output, removed, reasons=bool(page))
+                if plan.audit:
+                    run_audit.audit(workers, plan)
             reports = reports_in(str(folder))
             asked_for = options, args.files, plan.settings
             about = answer_file.about_run(name, *asked_for, reports, started)
@@ -131,8 +137,11 @@ def main(
             import_module(answer_file.PAGE).write_page(
                 page, plan, about, args.files, folders, doubt
             )
+        counts = total(report["counts"] for report in reports)
+        if plan.audit:
+            taken = [*taken, run_audit.summary_line(counts)]
         print_summary(reports, args.verbosity, wrote=wrote, more=taken)
-    judged(total(report["counts"] for report in reports), settings.max_bad)  # last: it may raise
+    judged(counts, settings.max_bad)  # last: it may raise
 
 
 def answer_for(
@@ -241,7 +250,11 @@ def opened_answers(
 def command_line(name: str, typed: str, words: list[str]) -> argparse.Namespace:
     parser = table.parser(typed.replace("./", ""), DESCRIPTION.replace(f"./{NAME}", typed))
     about = "one or more files, plain or compressed; - is standard input"
-    parser.add(STANDARD_INPUT._replace(help=about), *flags(f"--memory SIZE  {memory_join.HELP}"))
+    own = f"""
+        --memory SIZE  {memory_join.HELP}
+        --audit N  {run_audit.HELP}
+        """
+    parser.add(STANDARD_INPUT._replace(help=about), *flags(own, audit=whole(1, MAX_IDS)))
     o = SHARED["-o"]._replace(help=answer_file.RUN_HELP)
     parser.add_shared("--jobs --sort-memory -o --removed --report", o)
     args = parser.parse_intermixed_args(plain_names(words))

@@ -13,6 +13,7 @@ from typing import IO
 from neardup.commands.exact_answers import check_files
 from neardup.decisions.edge_file import as_number
 from neardup.decisions.rules import as_decimals
+from neardup.engines.local import run_audit
 from neardup.engines.local.plan import Plan
 from neardup.engines.local.workers import Progress
 from neardup.lines.answer_lines import EDGE, MEMBER, NO_PAIR, parse_edge_lines, parse_removed
@@ -234,7 +235,9 @@ def write_page(
     if settings.output.decides == RECORDS:
         removed = material.read_removed(str(plan.path("reasons")), doubt)
     source = plan.answer.name or "the run"
-    whole = material.gathered_material(source, asked, graph, removed, {}, paths)
+    whole = material.gathered_material(
+        source, asked, graph, removed, run_audit.table(run.counts), paths
+    )
     if folders:
         named = replace(asked, files=list(folders), source="the run")
         whole = replace(whole, pairs=run.program, asked=named)
