@@ -123,14 +123,16 @@ def decided(
     measure: Measure,
     counters: Counters,
     collections: bool = False,
+    merges: bool = False,
 ) -> Iterator[tuple[list[bytes], list[Reason]]]:
     """Yield batches of removed records, in order of priority, with the reason for each removal.
 
-    collections: True if there are two collections (--against).
+    collections: True if there are two collections (--against); merges: as in `Rule`.
     """
     known_first = rule_kind.components_first
     components = Components(edges, known_first)
     rule = rule_kind(edges, components)
+    rule.merges = merges
     dense = DenseClusters(edges, measure, counters)
     count = chained = 0
     for heads in edges.batches():

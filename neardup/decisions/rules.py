@@ -3,7 +3,7 @@
 --rule direct: the lexicographically first maximal independent set.  In order of priority a record
 is kept unless it is similar to one that is kept before it.  Otherwise it is removed, and its reason
 is the most similar of these; ties go to the best priority.  An old record is always kept, and is a
-better reason than a new one.
+better reason than a new one; with --merge a worse one, since only new ones get values.
 
 Copies of a set have an edge to the first of them only.  If that is kept, it is their reason.  If it
 is removed, they are removed for its reason, or for a better reason found since.  So the best reason
@@ -32,7 +32,7 @@ from neardup.sets.ragged import Forest
 
 AT_ONCE = 1 << 16
 KEPT, COPY, OPEN = -1, -2, 0  # instead of a rank, in `Direct`
-OLD_FIRST = 2 * IDENTICAL  # added to the rank of an old record
+OLD_FIRST = 2 * IDENTICAL  # added to the rank of an old record, or with --merge of a new one
 NOBODY, SMALLEST, UNKNOWN = -1, -1, -2  # in `WholeClusters`
 
 
@@ -74,6 +74,7 @@ class Rule:
 
     help: str
     components_first = False  # whether all components must be known before the first decision
+    merges = False  # whether a new record is a better reason than an old one
 
     def __init__(self, edges: EdgeFile, components: Components):
         self.edges, self.components, self.old = edges, components, edges.old
@@ -188,7 +189,7 @@ class Direct(Rule):
 
     def _rank(self, similarity: Any, kept: Any) -> Any:
         """Return the rank of a reason (larger is better), or the ranks of an array of reasons."""
-        return similarity + OLD_FIRST * (kept < self.old)
+        return similarity + OLD_FIRST * ((kept < self.old) != self.merges)
 
 
 def _best(ranks: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

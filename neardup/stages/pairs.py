@@ -300,7 +300,8 @@ def decide_edges(
         if settings.output.decides == RECORDS:
             rule, measure, collections = settings.rule, settings.measure, settings.against
             copies = Copies(edges) if settings.output is OUTPUTS[MARKED] else None
-            for records, reasons in decided(edges, rule, measure, counters, collections):
+            how = measure, counters, collections, bool(settings.merge)
+            for records, reasons in decided(edges, rule, *how):
                 if copies:
                     copies.add(records, reasons)
                 kept = [reason.kept for reason in reasons]

@@ -254,20 +254,21 @@ def test_engines(engine: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("between", [[], ["--between"]])
 def test_old_records(between: list[str], tmp_path: Path) -> None:
-    """Values of rows that are removed for an old one are lost, and counted."""
-    lines = [line._replace(old=i < 15) for i, line in enumerate(near_copies(6, unique=True))]
+    """A kept new row gets the values; those of rows like old ones alone are lost, and counted."""
+    lines = [line._replace(old=i < 8) for i, line in enumerate(near_copies(22, unique=True))]
     rows = rows_for(lines, "list", 6)
-    for name, some in (("old.jsonl", rows[:15]), ("new.jsonl", rows[15:])):
+    for name, some in (("old.jsonl", rows[:8]), ("new.jsonl", rows[8:])):
         (tmp_path / name).write_bytes(b"".join(json_rows(some)))
     flags = [*FLAGS, *between, f"--against={tmp_path}/old.jsonl", "--merge=tags", "--output=kept"]
     result = succeed([*RUN_LOCAL, *flags, tmp_path / "new.jsonl"], tmp_path)
     pairs = similarities(lines, Fraction("0.8"))
     if between:
         pairs = {(i, j): s for (i, j), s in pairs.items() if lines[i].old != lines[j].old}
-    gone = direct(lines, pairs, "first")
-    check(read("a.jsonl", result.out, "list"), rows, gone, 15)
-    lost = sum(bool(rows[each.place]["tags"]) and each.kept < 15 for each in gone)
+    gone = direct(lines, pairs, "first", merges=True)
+    check(read("a.jsonl", result.out, "list"), rows, gone, 8)
+    lost = sum(bool(rows[each.place]["tags"]) and each.kept < 8 for each in gone)
     assert lost > 1
+    assert (gone != direct(lines, pairs, "first")) == (not between)
     assert f"\n{lost} removed rows whose values --merge adds to no row" in result.err
 
 

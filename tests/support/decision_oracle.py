@@ -63,8 +63,13 @@ def order(lines: list[Line], keep: Keep) -> list[int]:
     return sorted(range(len(lines)), key=rank)
 
 
-def direct(lines: list[Line], pairs: dict[tuple[int, int], str], keep: Keep) -> list[Gone]:
-    """Return the removals of the greedy algorithm: the first maximal independent set is kept."""
+def direct(
+    lines: list[Line], pairs: dict[tuple[int, int], str], keep: Keep, merges: bool = False
+) -> list[Gone]:
+    """Return the removals of the greedy algorithm: the first maximal independent set is kept.
+
+    merges: a new record is a better reason than an old one, as with --merge
+    """
     kept: list[int] = []
     gone = []
     for i in order(lines, keep):
@@ -72,7 +77,7 @@ def direct(lines: list[Line], pairs: dict[tuple[int, int], str], keep: Keep) -> 
         if lines[i].old or not reasons:
             kept.append(i)
         else:  # the first of the best, as `kept` is in order of priority
-            best = max(reasons, key=lambda k: (lines[k].old, pairs[i, k]))
+            best = max(reasons, key=lambda k: (lines[k].old != merges, pairs[i, k]))
             gone.append(Gone(i, best, pairs[i, best]))
     return gone
 
