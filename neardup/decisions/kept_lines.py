@@ -21,9 +21,10 @@ from neardup.decisions.merged_rows import END, Additions, Merges
 from neardup.lines.answer_lines import parse_decided, place_of
 from neardup.reading.blocks import LINE_BITS, WHOLE_FILE, with_line_ends
 from neardup.reading.compressed import LINES, READ_BYTES, position
+from neardup.reading.input_check import NOT_CLOSED
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
-from neardup.reading.separated_rows import Table, kept_rows, opened_table
+from neardup.reading.separated_rows import Table, TableRows, kept_rows, opened_table
 from neardup.reading.table_files import TABLES
 from neardup.reading.table_rows import kept_batches, write_kept
 from neardup.reading.text_rows import Line, Row
@@ -32,6 +33,8 @@ from neardup.runtime.program import STDOUT, StageError, UsageError, shown
 LF = ord("\n")
 FILE_PLACES = 1 << LINE_BITS  # from one file to the next
 AGAIN = "name the same files in the same order, or run the whole job again"
+TO_FOLDER = "write a file for each of them: -o FOLDER/"
+CONVERT = "convert them first: neardup convert FILE… > ALL.jsonl"
 MAX_BYTES = 130 << 20  # maximum length of a decided line, which has two ids
 
 
@@ -145,8 +148,9 @@ def keep_files(
 
     # Lazy: a file is read once all before it are written, and `header` is False after any output.
     kept = (
-        kept_of(form, file, max_line, places, header, partial(in_all, i))
+        kept_of(form, file, max_line, places, header, partial(in_all, i), "".join(after))
         for i, file in enumerate(files)
+        for after in [[each.name for each in files[i + 1 : i + 2]]]
         for places in [(of_file or Places)(decided, file)]
     )
     kind = form.kind_of(files[0].name)
@@ -166,8 +170,12 @@ def kept_of(
     places: Places,
     with_header: bool = True,
     passed: Callable[[int], None] = lambda _: None,
+    after: str = "",
 ) -> Iterator[Any]:
-    """Yield what is kept of a file: pieces of bytes, or the record batches of a typed table."""
+    """Yield what is kept of a file: pieces of bytes, or the record batches of a typed table.
+
+    after: the name of the file whose rows will follow in one output, or ""
+    """
     kind, (path, name, first), added = form.kind_of(file.name), file, places.added
     if kind in TABLES:
         change = added.in_batch if added else None
@@ -179,6 +187,7 @@ def kept_of(
             if kind == "csv":
                 how = max_line, WHOLE_FILE, form.dialect
                 table = opened_table(kind, form.has_header, stream, name, *how)
+                table = table._replace(rows=_closed(table.rows, name, after))
                 table = added.in_table(table, first) if added else table
                 kept = places.of_table(table, first, with_header)
             else:
@@ -193,6 +202,17 @@ def kept_of(
                 yield piece
                 passed(position(stream))
     places.check(name)
+
+
+def _closed(rows: Iterator[TableRows], name: str, after: str) -> Iterator[TableRows]:
+    """Yield the rows of a CSV file; StageError if one would go on in the file `after`, if any."""
+    for each in rows:
+        if after and each.flaw == NOT_CLOSED:
+            raise StageError(
+                f"{name}: row {each.number}: {NOT_CLOSED}, so that rows of {after} behind it would "
+                f"be a part of it; mend it, or name {name} last"
+            )
+        yield each
 
 
 class Places:
@@ -273,10 +293,12 @@ def keep_in_one(
 
 
 def check_one_answer(
-    form: InputFormat, files: Sequence[InputFile], descriptor: int = STDOUT
+    form: InputFormat,
+    files: Sequence[InputFile],
+    descriptor: int = STDOUT,
+    instead: str = CONVERT,
 ) -> None:
-    """Raise UsageError if the kept records of the files cannot be written to one output."""
-    instead = "write a file for each of them: -o FOLDER/"
+    """Raise UsageError, with `instead`, if kept records cannot be written to one output."""
     kinds = {form.kind_of(name) for _, name, _ in files}
     for kind in kinds & {*TABLES} if os.isatty(descriptor) else ():
         raise UsageError(

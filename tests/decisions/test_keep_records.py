@@ -159,7 +159,7 @@ def test_those_that_cannot(tmp_path: Path) -> None:
         {"a_csv": b"id,text\n", "b_csv": b"id,text,more\n"},
         {"a_csv": b"", "b_csv": b"id,text\n", "c_csv": b"id,body\n"},
     ):
-        with pytest.raises(UsageError, match="have different columns; write a file for each"):
+        with pytest.raises(UsageError, match="have different columns; convert them first"):
             check(tmp_path, form_of("csv"), **files)
     names = ["a.csv", "a.jsonl"]
     with pytest.raises(UsageError, match="cannot write csv and jsonl to one file"):

@@ -206,6 +206,33 @@ def test_other_columns_are_not_one_file(tmp_path: Path) -> None:
     assert succeed([*RUN_LOCAL, one, two, json_], tmp_path).out.count(b"\n") == 3
 
 
+@crossed(
+    form={
+        "quote": ([], b'id,text\n1,to be or not\n2,"open\n'),
+        "escape": (["--escape=\\"], b"id,text\n1,to be or not\n2,open\\"),
+    },
+    output=["kept", "marked"],
+)
+def test_an_open_row_does_not_go_on_in_the_next_file(
+    form: tuple[list[str], bytes], output: str, tmp_path: Path
+) -> None:
+    flags, data = form
+    names = [str(tmp_path / name) for name in ("1.csv", "2.csv")]
+    Path(names[0]).write_bytes(data)
+    Path(names[1]).write_bytes(b'id,text\n3,to be or not\n4,"a, b"\n')
+    words = [*RUN_LOCAL, *flags, f"--output={output}"]
+    result = run([*words, "-o", tmp_path / "x.csv", *names], tmp_path)
+    assert (result.code, result.left) == (1, [])
+    assert f"1.csv: row 2: quote is not closed, so that rows of {names[1]} behind" in result.err
+    assert f"mend it, or name {names[0]} last" in result.err
+    succeed([*words, "-o", tmp_path / "x.csv", *names[::-1]], tmp_path)
+    found = (tmp_path / "x.csv").read_bytes()
+    assert b'4,"a, b"\n' in found
+    assert found.endswith(data[data.rindex(b"2,") :].removesuffix(b"\n") + b"\n")
+    succeed([*words, "-o", f"{tmp_path}/out/", *names], tmp_path)
+    assert (tmp_path / "out/1.csv").read_bytes().count(b"\n") == 3
+
+
 @pytest.mark.slow
 def test_names_of_answers(tmp_path: Path) -> None:
     path = made("a.csv", tmp_path)

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Callable
 
 from neardup.decisions import merged_rows
-from neardup.decisions.kept_lines import check_one_answer
+from neardup.decisions.kept_lines import TO_FOLDER, check_one_answer
 from neardup.decisions.marked_rows import check_files
 from neardup.engines.local import answer_file, memory_join, run_audit
 from neardup.engines.local.flow import find_pairs, write_answer
@@ -119,7 +119,7 @@ def main(
                 how = settings.merge, plan.new_files(), settings.max_line, bool(answer.rows)
                 merged_rows.check_files(settings.form, *how)
             if settings.output.rows and not (answer.folder or answer.rows):
-                check_one_answer(settings.form, plan.new_files())
+                check_one_answer(settings.form, plan.new_files(), instead=TO_FOLDER)
             shown = plan.progress.shown(args.verbosity)
             with shown, Workers(name, plan.progress.clear, str(folder)) as workers:
                 plan = find_pairs(workers, plan, options)
