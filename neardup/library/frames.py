@@ -6,7 +6,7 @@ of these packages is imported here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any, Callable, NamedTuple, Protocol, TypeVar, Union
 
 import numpy as np
@@ -106,7 +106,28 @@ def _limit(records: Any, name: str, given: Any) -> Limit:
         column = _column(records, _KINDS[kind], name, given)
     if isinstance(column, (Set, Mapping)) or (values := as_list(column)) is None:
         raise ValueError(f"{name}: expected a list of each record's value, got {given!r:.60}")
-    return Limit(f"--{name}", [None if _is_null(value) else value for value in values])
+    known: dict[Hashable, Any] = {None: None}  # of equal values, which may differ as text, one
+    return Limit(f"--{name}", [known.setdefault(_frozen(value), value) for value in values])
+
+
+def _frozen(value: Any) -> Hashable:
+    """Return a hashable that is equal for equal values.
+
+    >>> _frozen([{1, 2.0}, np.array([True])]) == _frozen(({2, 1}, [1]))
+    True
+    """
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, Mapping):
+        return dict, frozenset((_frozen(key), _frozen(each)) for key, each in value.items())
+    if isinstance(value, Set):
+        return frozenset(map(_frozen, value))
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_frozen, value))
+    try:
+        hash(value)
+    except TypeError:
+        return str(value)
+    return None if _is_null(value) else value
 
 
 def _records_of(

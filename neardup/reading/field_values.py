@@ -89,7 +89,10 @@ class Values(NamedTuple):
 
 
 def _as_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    try:
+        return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    except TypeError:  # keys that are not texts, of the library
+        return str(value)
 
 
 @lru_cache(1 << 16)

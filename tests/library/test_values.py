@@ -81,6 +81,27 @@ def test_values_are_compared_as_text(value: Any) -> None:
     assert neardup.pairs(["a b c"] * 2, within=lists) == []
 
 
+@pytest.mark.parametrize(
+    "equal",
+    [
+        [{"a", "b", "c", "dd"}, {"dd", "c", "b", "a"}, frozenset({"b", "c", "a", "dd"})],
+        [1, 1.0, True, Decimal(1), np.float32(1)],
+        [{"x": {2, 1}, 1: [True]}, {1.0: (1,), "x": {1, 2.0}}],
+        [[1, (2, {3: 4})], (1.0, [2, {3: 4.0}]), np.array([1, [2, {3: 4}]], object)],
+    ],
+    ids=["sets", "numbers", "dicts", "nested"],
+)
+def test_equal_values_that_print_differently_are_equal(equal: list[Any]) -> None:
+    n = len(equal)
+    assert neardup.pairs(["a b c"] * n, across=equal) == []
+    assert neardup.deduplicate(["a b c"] * n, across=equal).removed == []
+    assert len(neardup.pairs(["a b c"] * n, within=equal)) == n * (n - 1) // 2
+    for other in ({"a"}, 2, {1: [True]}, [1, (2, {3: 5})], "a"):
+        values = [equal[0], other]
+        assert neardup.pairs(["a b c"] * 2, within=values) == []
+        assert len(neardup.pairs(["a b c"] * 2, across=values)) == 1
+
+
 def test_bit_vectors() -> None:
     vectors, values = [0, 1, 0, 3 << 20], ["x", "y", "x", "x"]
     for way, expected in {"within": [(0, 2)], "across": [(0, 1), (1, 2)]}.items():
