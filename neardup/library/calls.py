@@ -109,6 +109,9 @@ def pairs(
         value = fraction(similarity)
         if ids[0] != ids[1]:  # records of one id do not form a pair
             best[ids] = max(value, best[ids]) if ids in best else value
+    order = {id_: i for i, id_ in enumerate(dict.fromkeys(map(run.id, run.position)))}
+    if len(order) < len(run.position):  # records with one id have numbers one after another
+        best = dict(sorted(best.items(), key=lambda each: [order[id_] for id_ in each[0]]))
     return [Pair(*ids, similarity) for ids, similarity in best.items()]
 
 

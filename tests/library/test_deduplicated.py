@@ -128,3 +128,34 @@ def test_a_distance_is_not_a_threshold() -> None:
     answer = neardup.deduplicate([b"1234"] * 2, measure="hamming")
     with pytest.raises(ValueError, match="threshold does not apply to measure hamming"):
         answer.rethreshold(1)
+
+
+@crossed(
+    options=[
+        {"exact": True},
+        {"scheme": "prefix"},
+        {"bands": 200, "rows": 1},
+        {"measure": "containment", "scheme": "prefix"},
+        {"weights": "tf"},
+    ],
+    kind={"texts": str, "numbers": int, "as given": lambda i: (7 - i, "x")},
+)
+def test_pairs_are_in_the_order_of_their_ids(options: dict[str, Any], kind: Any) -> None:
+    """Also where several records have one id: then a pair of ids has its largest similarity."""
+    rng = random.Random(3)
+    records = [(kind(rng.randrange(8)), set_) for _, set_ in made_sets(60)]
+    found = neardup.pairs(records, "0.5", **options)
+    first = [*dict.fromkeys(id_ for id_, _ in records)]
+    order = first.index if isinstance(records[0][0], tuple) else (lambda id_: id_)
+    ids = [(order(pair.a), order(pair.b)) for pair in found]
+    assert len(ids) > 20
+    assert ids == sorted(set(ids))
+    if "measure" not in options:
+        best: dict[Any, Fraction] = {}
+        for i, (a, mine) in enumerate(records):
+            for b, other in records[i + 1 :]:
+                both = (a, b) if order(a) < order(b) else (b, a)
+                similarity = Fraction(len(mine & other), len(mine | other))
+                if a != b and similarity >= Fraction(1, 2):
+                    best[both] = max(similarity, best.get(both, similarity))
+        assert {pair[:2]: pair.similarity for pair in found} == best
