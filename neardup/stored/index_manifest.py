@@ -143,7 +143,8 @@ def remove(index: Path, ids: Iterable[bytes]) -> int:
         some = ", ".join(map(shown, sorted(missing)[:3])) + ", …" * (len(missing) > 3)
         raise UsageError(
             f"{index}: nothing was removed, since it does not have {len(missing):,} of the "
-            f"{len(wanted):,} ids: {some}; leave them out"
+            f"{len(wanted):,} ids: {some}; leave them out (a record without shingles, such as an "
+            "empty text, was never added)"
         )
     if count:
         manifest.write(index)

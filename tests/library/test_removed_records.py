@@ -104,6 +104,7 @@ def test_records_of_one_id_and_integers(tmp_path: Path) -> None:
             "nothing was removed, since it does not have 2 of the 42 ids: 'x', 'y'",
         ),
         ([OLD[0][0], *"vwxyz"], "5 of the 6 ids: 'v', 'w', 'x', …; leave them out"),
+        (["empty"], r"1 of the 1 ids: 'empty'; .*an empty text, was never added"),
         ("s1.003", "got one str"),
         ([None], "id None: expected an integer, or non-empty text"),
         (7, "got int"),
@@ -111,6 +112,7 @@ def test_records_of_one_id_and_integers(tmp_path: Path) -> None:
 )
 def test_all_or_nothing(ids: Any, told: str, tmp_path: Path) -> None:
     index = made(tmp_path)
+    assert index.add([("empty", [])]) == 0
     with pytest.raises(ValueError, match=told):
         index.remove(ids)
     assert len(index) == len(OLD)
