@@ -19,7 +19,14 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from neardup.repeats.repeated_runs import Hashing, repeated, without_collision, words_in
+from neardup.repeats.repeated_runs import (
+    SORTED_BYTES,
+    Hashing,
+    numbered,
+    repeated,
+    without_collision,
+    words_in,
+)
 from neardup.repeats.word_lines import WordLines
 from neardup.sets.ragged import first_of_run
 
@@ -54,37 +61,55 @@ def _cut(
     """Return the cuts of one round; write the words that are left to a file."""
     file.seek(0)
     file.truncate()
-    found, sizes, words = [Cuts(*np.empty((5, 0), np.int64))], [np.zeros(1, np.int64)], lines.words
-    for low, high, repeats in repeated(lines, how, least):
-        data, offsets = lines.portion(low, high), lines.offsets[low : high + 1]
+    found, sizes, words = [np.empty((4, 0), np.int64)], np.diff(lines.offsets), lines.words
+    later = np.empty((3, 0), np.int64)  # words to cut behind the portion, as below
+    for portion, repeats in repeated(lines, how, least):
+        data = lines[portion.low : portion.high]
         starts, ends, line = words_in(data)
-        at, n = np.searchsorted(starts + offsets[0], repeats.begin), len(starts)
+        starts, ends = starts + portion.low, ends + portion.low + 1
+        low, n = np.searchsorted(starts, [portion.begin, portion.stop]).tolist()
+        at = np.searchsorted(starts, repeats.begin)
         begin, stop = at, at + how.width  # words to cut for each run
         if first:
             own = repeats.first >= lines.offsets[repeats.record]  # in the same record
-            kept = np.searchsorted(starts + offsets[0], repeats.first) + how.width
-            begin = np.where(own, np.maximum(at, kept), at)
-        some = np.flatnonzero(begin < stop)
-        some = some[np.argsort(begin[some], kind="stable")]
-        begin, stop = begin[some], stop[some]
-        cut = np.bincount(begin, minlength=n + 1) - np.bincount(stop, minlength=n + 1)
-        cut, new = np.append(np.cumsum(cut)[:n] > 0, False), np.append(first_of_run(line), True)
-        heads = np.flatnonzero(cut[:n] & ~(np.append(False, cut)[:n] & ~new[:n]))
-        tails = np.flatnonzero(cut[:n] & ~(cut[1:] & ~new[1:]))
-        by = some[np.searchsorted(begin, heads)]
-        source = repeats.first[by] + starts[heads] - starts[at[by]]
-        record = np.searchsorted(lines.offsets, source, "right") - 1
-        begins = zip(lines.offsets[record].tolist(), source.tolist())
-        word = np.array([lines[a:b].count(b" ") for a, b in begins], np.int64)
-        before = np.searchsorted(line, line[heads])  # words of the records before
-        found.append(Cuts(low + line[heads], heads - before, tails + 1 - before, record, word))
-        edges = [0, *np.stack([starts[heads], ends[tails] + 1], axis=1).ravel().tolist(), len(data)]
-        file.writelines(data[a:b] for a, b in zip(edges[::2], edges[1::2]))
-        lost = np.bincount(line[heads], ends[tails] + 1 - starts[heads], minlength=high - low)
-        sizes.append(np.diff(offsets) - lost.astype(np.int64))
+            behind = np.searchsorted(starts, repeats.first) + how.width
+            begin = np.where(own, np.maximum(at, behind), at)
+        spans = np.stack([begin, stop, repeats.first - repeats.begin])
+        spans = np.concatenate([later + [[low], [low], [0]], spans[:, begin < stop]], axis=1)
+        begin, stop, shift = spans = spans[:, np.argsort(spans[0], kind="stable")]
+        later = spans[:, stop > n] - [[n], [n], [0]]
+        later[0] = np.maximum(later[0], 0)
+        edges = np.bincount(begin, minlength=n + 1)[:n] - np.bincount(stop, minlength=n + 1)[:n]
+        cut = np.append(np.cumsum(edges)[low:] > 0, False)
+        new = np.append(first_of_run(line[low:n]), True)
+        heads = low + np.flatnonzero(cut[:-1] & ~(np.append(False, cut[:-2]) & ~new[:-1]))
+        tails = low + np.flatnonzero(cut[:-1] & ~(cut[1:] & ~new[1:]))
+        source = starts[heads] + shift[np.searchsorted(begin, heads)]
+        record, word = numbered(lines, portion, starts, starts[heads])
+        found.append(np.stack([record, word, word + tails + 1 - heads, source]))
+        inside = np.stack([starts[heads], ends[tails]], axis=1).ravel() - portion.low
+        kept = [portion.begin - portion.low, *inside.tolist(), portion.stop - portion.low]
+        file.writelines(data[a:b] for a, b in zip(kept[::2], kept[1::2]))
+        np.subtract.at(sizes, record, ends[tails] - starts[heads])
         words -= int((tails + 1 - heads).sum())
-    left = WordLines(file, np.cumsum(np.concatenate(sizes)), words)
-    return Cuts(*map(np.concatenate, zip(*found))), left
+    left = WordLines(file, np.append(0, np.cumsum(sizes)), words)
+    return _whole(lines, how.width, np.concatenate(found, axis=1)), left
+
+
+def _whole(lines: WordLines, width: int, found: np.ndarray) -> Cuts:
+    """Return cuts, of which some were found in parts; int64 (4, C): as in `Cuts`, and the byte."""
+    record, word, stop, source = found
+    heads = np.ones(len(record), bool)
+    heads[1:] = (record[1:] != record[:-1]) | (word[1:] != stop[:-1])
+    stop = stop[np.append(heads[1:], True)[: len(stop)]]
+    record, word, source = found[[0, 1, 3]][:, heads]
+    of, order = np.empty((2, len(source)), np.int64), np.argsort(source)
+    for portion in lines.portions(SORTED_BYTES, width) if len(source) else ():
+        low, high = np.searchsorted(source, [portion.begin, portion.stop], sorter=order)
+        some = order[low:high]
+        starts, *_ = words_in(lines[portion.low : portion.high])
+        of[:, some] = numbered(lines, portion, starts + portion.low, source[some])
+    return Cuts(record, word, stop, *of)
 
 
 class CutWords:

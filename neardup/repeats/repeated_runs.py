@@ -28,19 +28,19 @@ longest record.  Files: 32 bytes for each run that passes the filter, and for ea
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from tempfile import TemporaryFile
-from typing import Callable, NamedTuple, TypeVar
+from typing import IO, Callable, NamedTuple, TypeVar
 
 import numpy as np
 
-from neardup.repeats.word_lines import BLANK, LINE_END, WordLines
+from neardup.repeats.word_lines import BLANK, LINE_END, Portion, WordLines
 from neardup.runtime import kernels
 from neardup.sets.hashing import WORD, mix
 from neardup.sets.ragged import first_of_run
 
-HASHED_BYTES, SORTED_BYTES = 1 << 20, 2 << 20  # of lines: hashed at once, or in order of place
+HASHED_BYTES, SORTED_BYTES = 1 << 20, 2 << 20  # of portions: hashed, and in order of place
 LEAST_LOG, MOST_LOG = 12, 29  # of the slots of the filter: 128 MiB at most
 ROW_BYTES, BUCKET_BYTES = 32, 16 << 20
 MOST_FILES = 250
@@ -89,34 +89,43 @@ def find_passages(lines: WordLines, width: int, least: int = 1, every: bool = Tr
     """
 
     def find(how: Hashing) -> np.ndarray:
-        found = [np.empty((7, 0), np.int64)]
-        for *_, repeats in repeated(lines, how, least):
+        found, listed = [np.empty((7, 0), np.int64)], False
+        for _, repeats in repeated(lines, how, least):
             heads = np.flatnonzero(~repeats.joined)
-            words = np.diff(heads, append=len(repeats.joined)) + width - 1
-            places = np.stack([*(column[heads] for column in repeats[:-1]), words])
-            found.append(places[:, every | (places[0] == places[3])])
+            ends = np.append(heads, len(repeats.joined))
+            if listed:  # the last passage of the portion before may go on
+                found[-1][6, -1] += ends[0]
+            places = np.stack([*(column[heads] for column in repeats[:-1]), np.diff(ends)])
+            places[6] += width - 1
+            some = every | (places[0] == places[3])
+            if len(heads):
+                found.append(places[:, some])
+                listed = bool(some[-1])
         return np.concatenate(found, axis=1)
 
     return without_collision(find, width)
 
 
-def repeated(lines: WordLines, how: Hashing, least: int = 1) -> Iterator[tuple[int, int, Repeats]]:
-    """Yield portions of records, as (low, high), with those of their runs that are repeated.
+def repeated(lines: WordLines, how: Hashing, least: int = 1) -> Iterator[tuple[Portion, Repeats]]:
+    """Yield portions of the lines with the repeated runs that begin there.
 
     CollisionError if different runs have one hash.  least: of records that have the run.
     """
-    total = int(lines.offsets[-1])
-    bounds = [low for low, _ in lines.portions(max(SORTED_BYTES, total // MOST_FILES))]
-    portions = lines.offsets[np.array(bounds, np.int64)]
-    with closing(_Rows(len(bounds))) as places:
+    size = max(SORTED_BYTES, -(-int(lines.offsets[-1]) // MOST_FILES))
+    portions = [*lines.portions(size, how.width)]
+    with closing(_Rows(len(portions))) as places:
+        begins = np.array([portion.begin for portion in portions], np.uint64)
         for rows in _candidates(lines, how):
-            found = _grouped(rows, lines.offsets)
-            begin = found[:, 0].astype(np.int64)
-            places.add(np.searchsorted(portions, begin, "right") - 1, found)
-        for low, high, rows in zip(bounds, [*bounds[1:], len(lines)], places):
-            if least > 1:
-                rows = rows[rows[:, 3] >= np.uint64(least)]
-            yield low, high, _in_order(lines, how.width, low, high, rows.astype(np.int64))
+            places.add(np.searchsorted(begins, rows[:, 0], "right") - 1, rows)
+        last = np.empty((0, 4), np.int64)
+        for portion, pieces in zip(portions, places):
+            rows = np.concatenate([np.empty((0, 4), np.uint64), *pieces])
+            rows = rows[rows[:, 3] >= np.uint64(least)].astype(np.int64)
+            rows = rows[np.argsort(rows[:, 0])]
+            last = last[last[:, 0] >= portion.low]
+            found = _in_order(lines, how.width, portion, np.concatenate([last, rows]))
+            yield portion, Repeats(*(column[len(last) :] for column in found))
+            last = rows[-1:]
             lines.release()
 
 
@@ -151,6 +160,18 @@ def words_in(lines: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return starts, ends, line
 
 
+def numbered(
+    lines: WordLines, portion: Portion, starts: np.ndarray, begin: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the records, and the numbers in them, of words that begin at bytes of a portion.
+
+    starts: where each of its words begins, from `portion.low`; all int64
+    """
+    record = np.searchsorted(lines.offsets, begin, "right") - 1
+    word = np.searchsorted(starts, begin) - np.searchsorted(starts, lines.offsets[record])
+    return record, word + portion.word * (record == portion.record)
+
+
 def _polynomials(values: np.ndarray, begin: np.ndarray, end: np.ndarray, base: int) -> np.ndarray:
     """Return the sum of values[i] · base^(end-1-i) over each span, modulo 2^64, by prefix sums."""
     some = np.full(len(values) + 1, pow(base, -1, WORD), np.uint64)
@@ -176,80 +197,132 @@ def note(runs: np.ndarray, log: int, seen: np.ndarray) -> None:
 
 
 def _candidates(lines: WordLines, how: Hashing) -> Iterator[np.ndarray]:
-    """Yield rows of runs that may be repeated: hash, those before and behind, begin; uint64 (m, 4).
-
-    Equal hashes are in one array, in the order of their places.  A neighbour that is not in the
-    same record is 0.
-    """
+    """Yield rows of repeated runs: see `_grouped`."""
     log = min(max((4 * lines.words).bit_length(), LEAST_LOG), MOST_LOG)
     seen = np.zeros(1 << log - 2, np.uint8)
-    for low, high in lines.portions(HASHED_BYTES):
-        note(hashed(lines.portion(low, high), how)[1], log, seen)
+    for portion in lines.portions(HASHED_BYTES, how.width):
+        _, runs, own = _hashed(lines, portion, how)
+        note(runs[own], log, seen)
     bits = min(lines.words * ROW_BYTES // BUCKET_BYTES, MOST_FILES - 1).bit_length()
     with closing(_Rows(1 << bits)) as buckets:
-        for low, high in lines.portions(HASHED_BYTES):
-            starts, runs = hashed(lines.portion(low, high), how)
-            slot = runs >> np.uint64(64 - log)
+        for portion in lines.portions(HASHED_BYTES, how.width):
+            starts, runs, own = _hashed(lines, portion, how)
+            slot = runs[own] >> np.uint64(64 - log)
             shift = 2 * (slot & np.uint64(3)).astype(np.uint8) + 1
             again = (seen[slot >> np.uint64(2)] >> shift & 1).astype(bool)
-            some = np.flatnonzero(again & (runs > 0))
-            offsets = lines.offsets[low : high + 1] - lines.offsets[low]
-            line = np.searchsorted(starts, offsets)  # the first word of each
+            some = np.flatnonzero(again & (runs[own] > 0)) + own.start
+            low, high = np.searchsorted(lines.offsets, [portion.low, portion.high])
+            line = np.searchsorted(starts, lines.offsets[low:high])  # the first word of each
             around = np.concatenate([[0], runs, [0]]).astype(np.uint64)
             before, behind = around[:-2].copy(), around[2:].copy()
             before[line[line < len(runs)]] = 0
             behind[line[line > 0] - 1] = 0
-            begin = (starts[some] + lines.offsets[low]).astype(np.uint64)
+            begin = starts[some].astype(np.uint64)
             rows = np.stack([runs[some], before[some], behind[some], begin], axis=1)
             buckets.add(rows[:, 0] >> np.uint64(32) >> np.uint64(32 - bits), rows)
         del seen
-        yield from buckets
+        for pieces in buckets:
+            yield from _grouped(pieces, lines.offsets)
 
 
-def _grouped(rows: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Return rows of repeated runs: begin, first, 4 · places + 2 · behind + before, records.
+def _hashed(
+    lines: WordLines, portion: Portion, how: Hashing
+) -> tuple[np.ndarray, np.ndarray, slice]:
+    """Return where words begin in the lines, the hashes of their runs, and which are its own."""
+    starts, runs = hashed(lines[portion.low : portion.high], how)
+    starts += portion.low
+    low, high = np.searchsorted(starts, [portion.begin, portion.stop]).tolist()
+    return starts, runs, slice(low, high)
 
-    behind, before: 1 if the runs one word behind, or before, are the same at all places, else 0
+
+def _grouped(bucket: Iterable[np.ndarray], offsets: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield rows of the runs whose hash occurs twice, from all rows of some range of hashes.
+
+    bucket: pieces, in the order of places: hash, those of the runs before and behind in the same
+        record (or 0), begin; uint64 (m, 4)
+    each: begin, first, 4 · places + 2 · behind + before, records; uint64 (m, 4).  behind, before: 1
+        if the runs one word behind, or before, are the same at all places, else 0
     """
-    rows = rows[np.argsort(rows[:, 0], kind="stable")]
-    heads = np.flatnonzero(first_of_run(rows[:, 0]))
-    sizes = np.diff(heads, append=len(rows))
-    rows, sizes = rows[np.repeat(sizes > 1, sizes)], sizes[sizes > 1]
-    if not len(rows):
-        return np.empty((0, 4), np.uint64)
-    heads = np.cumsum(sizes) - sizes
-    _, before, behind, begin = rows.T
-    record = np.searchsorted(offsets, begin.astype(np.int64), "right")
-    new = first_of_run(record)
-    new[heads] = True
+    groups = _Groups(*np.empty((7, 0), np.uint64))
+    for rows in bucket:
+        one = np.ones(len(rows), np.uint64)
+        new = (*rows.T, one, one, _record(offsets, rows[:, 3]))
+        groups = _merged(_Groups(*map(np.concatenate, zip(groups, new))), offsets)
+    some = groups.places > 1
+    hashes, before, behind, first, places, records, _ = (column[some] for column in groups)
+    two = np.uint64(2)
+    about = (places * two + (behind > 0)) * two + (before > 0)
+    for rows in bucket if len(hashes) else ():
+        at = np.minimum(np.searchsorted(hashes, rows[:, 0]), len(hashes) - 1)
+        found = np.flatnonzero(hashes[at] == rows[:, 0])
+        columns = (column[at[found]] for column in (first, about, records))
+        yield np.stack([rows[found, 3], *columns], axis=1)
+
+
+class _Groups(NamedTuple):
+    """What is known of all runs of one hash; uint64 (n,)."""
+
+    hash: np.ndarray
+    before: np.ndarray  # the hash of the run before each of them, if it is always the same, or 0
+    behind: np.ndarray
+    first: np.ndarray  # byte where the first one begins
+    places: np.ndarray
+    records: np.ndarray
+    last: np.ndarray  # the record of the last one
+
+
+def _merged(groups: _Groups, offsets: np.ndarray) -> _Groups:
+    """Merge groups of one hash, which are in the order of their places."""
+    order = np.argsort(groups.hash, kind="stable")
+    groups = _Groups(*(column[order] for column in groups))
+    new = first_of_run(groups.hash)
+    heads = np.flatnonzero(new)
+    if len(heads) == len(new):
+        return groups
+    sizes = np.diff(heads, append=len(new))
 
     def same(column: np.ndarray) -> np.ndarray:
-        equal = (column == np.repeat(column[heads], sizes)) & (column > 0)
-        return np.logical_and.reduceat(equal, heads)
+        equal = np.logical_and.reduceat(column == np.repeat(column[heads], sizes), heads)
+        return np.where(equal, column[heads], np.uint64(0))
 
-    records = np.add.reduceat(new, heads, dtype=np.int64)
-    each = begin[heads], 4 * sizes + 2 * same(behind) + same(before), records
-    columns = (np.repeat(column.astype(np.uint64), sizes) for column in each)
-    return np.stack([begin, *columns], axis=1)
+    again = ~new & (_record(offsets, groups.first) == np.roll(groups.last, 1))
+    return _Groups(
+        groups.hash[heads],
+        same(groups.before),
+        same(groups.behind),
+        groups.first[heads],
+        np.add.reduceat(groups.places, heads),
+        np.add.reduceat(groups.records - again, heads),
+        groups.last[heads + sizes - 1],
+    )
 
 
-def _in_order(lines: WordLines, width: int, low: int, high: int, rows: np.ndarray) -> Repeats:
-    """Return the repeated runs of records low … high-1; CollisionError if words differ."""
-    begin, first, about, records = rows[np.argsort(rows[:, 0])].T
-    starts, ends, _ = words_in(lines.portion(low, high))
-    starts += lines.offsets[low]
+def _record(offsets: np.ndarray, begin: np.ndarray) -> np.ndarray:
+    """Return the records (uint64) in which some bytes are."""
+    return (np.searchsorted(offsets, begin.astype(np.int64), "right") - 1).astype(np.uint64)
+
+
+def _in_order(lines: WordLines, width: int, portion: Portion, rows: np.ndarray) -> Repeats:
+    """Return the runs of rows in order, as in a portion; CollisionError if words differ."""
+    begin, first, about, records = rows.T
+    starts, ends, _ = words_in(lines[portion.low : portion.high])
+    starts += portion.low
     at = np.searchsorted(starts, begin)
-    record = np.searchsorted(lines.offsets, begin, "right") - 1
-    word = at - np.searchsorted(starts, lines.offsets[record])
+    record, word = numbered(lines, portion, starts, begin)
     behind = np.zeros(len(rows), bool)  # one word behind the run before it
     behind[1:] = (np.diff(at) == 1) & (np.diff(record) == 0)
-    joined, along = behind.copy(), behind.copy()  # along: as the first runs are, too
+    joined, along = behind.copy(), behind.copy()  # along: as the other runs are, too
     joined[1:] &= (about[:-1] & 2 > 0) & (about[1:] & 1 > 0)
-    along[1:] &= np.diff(begin - first) == 0
+    # Each run is compared with the one before it in this portion, or else with the first one: so
+    # a text that repeats itself is compared with itself once, and not at every word.
+    order = np.argsort(first, kind="stable")
+    other = np.empty_like(first)
+    other[order] = np.where(first_of_run(first[order]), first[order], np.roll(begin[order], 1))
+    along[1:] &= np.diff(begin - other) == 0
     heads = np.flatnonzero(~along)
     tails = np.append(heads, len(rows))[1:] - 1
-    stops = ends[at[tails] + width - 1] + lines.offsets[low] + 1
-    for own, same, stop in np.stack([begin[heads], first[heads], stops], axis=1).tolist():
+    stops = ends[at[tails] + width - 1] + portion.low + 1
+    for own, same, stop in np.stack([begin[heads], other[heads], stops], axis=1).tolist():
         if own != same and lines[own:stop] != lines[same : same + stop - own]:
             raise CollisionError
     return Repeats(begin, record, word, first, about >> 2, records, joined)
@@ -262,19 +335,31 @@ class _Rows:
         self._files = [TemporaryFile() for _ in range(files)]  # noqa: SIM115
 
     def add(self, file: np.ndarray, rows: np.ndarray) -> None:
-        """Append each row to the file of its number, below MOST_FILES."""
+        """Append each row to the file of its number, at most MOST_FILES."""
         narrow = file.astype(np.uint8)  # sorted by counting
         ends = np.cumsum(np.bincount(narrow, minlength=len(self._files)))
         parts = np.split(rows[np.argsort(narrow, kind="stable")], ends[:-1])
         for sink, some in zip(self._files, parts):
             sink.write(some.data)
 
-    def __iter__(self) -> Iterator[np.ndarray]:
+    def __iter__(self) -> Iterator[_Pieces]:
+        """Yield the rows of each file, then empty it."""
         for file in self._files:
-            file.seek(0)
-            yield np.frombuffer(file.read(), np.uint64).reshape(-1, 4)
+            yield _Pieces(file)
             file.truncate(0)
 
     def close(self) -> None:
         for file in self._files:
             file.close()
+
+
+class _Pieces:
+    """The rows of a file, in pieces of BUCKET_BYTES; can be read several times."""
+
+    def __init__(self, file: IO[bytes]):
+        self._file = file
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        self._file.seek(0)
+        while data := self._file.read(BUCKET_BYTES):
+            yield np.frombuffer(data, np.uint64).reshape(-1, 4)

@@ -17,13 +17,12 @@ import re
 from array import array
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import IO
+from typing import IO, NamedTuple
 
 import numpy as np
 
 from neardup.reading import shingling
 from neardup.reading.cleaning import APOSTROPHE, PUNCTUATION_BLANKS, Cleaning, whole
-from neardup.sets.ragged import chunks
 
 MOST_PIECES, LONGEST_PIECE = 1 << 17, 64  # in the cache: some 30 MB
 BLANK, LINE_END = ord(" "), ord("\n")
@@ -91,6 +90,20 @@ class Words(dict[str, bytes]):
         return [(a, b) for a, b, words in spans if words] if single else []
 
 
+class Portion(NamedTuple):
+    """A range of bytes of lines, which may begin and end inside a line, with words around it.
+
+    On either side it has as many words as a run, or those up to the end of the line.
+    """
+
+    begin: int
+    stop: int
+    low: int  # where the words before it begin
+    high: int  # where those behind it end
+    record: int  # the line of its first byte
+    word: int  # the number in its line of the first word from `low`
+
+
 class WordLines:
     """The words of n texts as lines in a file.
 
@@ -100,14 +113,15 @@ class WordLines:
     def __init__(self, file: IO[bytes], offsets: np.ndarray, words: int):
         self.offsets, self.words, size = offsets, words, int(offsets[-1])
         file.flush()
-        self._map = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else None
+        self._map = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
 
     @classmethod
     def written(cls, lines: Iterable[bytes], file: IO[bytes]) -> WordLines:
         """Write lines as `Words.line` makes them to an empty file."""
         offsets, end, words = array("q", [0]), 0, 0
         for line in lines:
-            file.write(line + b"\n")
+            file.write(line)
+            file.write(b"\n")
             end += len(line) + 1
             words += line.count(b" ")
             offsets.append(end)
@@ -118,23 +132,40 @@ class WordLines:
 
     def __getitem__(self, where: slice) -> bytes:
         """Return bytes of the file."""
-        return self._map[where] if self._map else b""
+        return self._map[where]
 
     def line(self, record: int) -> bytes:
-        found = self.portion(record, record + 1)[:-1]
+        found = self[int(self.offsets[record]) : int(self.offsets[record + 1]) - 1]
         self.release()
         return found
 
-    def portions(self, size: int) -> Iterator[tuple[int, int]]:
-        """Yield ranges of records, of some bytes each; then drop what was read from memory."""
-        for low, high in chunks(np.diff(self.offsets), size):
-            yield low, high
+    def portions(self, size: int, width: int) -> Iterator[Portion]:
+        """Divide the bytes into portions; when one is done, drop it from memory.
+
+        size: the least number of bytes of all but the last; width: of the words around it
+        """
+        begin, word, end = 0, 0, int(self.offsets[-1])
+        while begin < end:
+            stop = self._behind(begin + size - 1, end)
+            stop += self[stop : stop + 1] == b"\n"
+            record, last = (np.searchsorted(self.offsets, [begin, stop], "right") - 1).tolist()
+            start, behind = int(self.offsets[record]), int(self.offsets[min(last, len(self) - 1)])
+            low, high, before = begin, stop, 0
+            while start < low and before < width:
+                low, before = self._map.rfind(b" ", start, low - 1) + 1 or start, before + 1
+            if behind < stop < end:
+                for _ in range(width):
+                    high = self._behind(high, int(self.offsets[last + 1]) - 1)
+            yield Portion(begin, stop, low, high, record, word - before)
+            word = word * (last == record) + self[max(begin, behind) : stop].count(b" ")
+            begin = stop
             self.release()
+
+    def _behind(self, at: int, end: int) -> int:
+        """Return where the word at a place is over, with its blank; at most the end."""
+        return self._map.find(b" ", at, end) + 1 or end
 
     def release(self) -> None:
         """Drop the pages that were read from this process's memory."""
         with suppress(AttributeError, OSError):
             self._map.madvise(mmap.MADV_DONTNEED)  # type: ignore[union-attr]
-
-    def portion(self, low: int, high: int) -> bytes:
-        return self[int(self.offsets[low]) : int(self.offsets[high])]
