@@ -21,8 +21,10 @@ If two runs of one hash differ, all is done again with other random factors, so 
 depends on a hash.
 
 Letters: K words of a run (`width`, 50); S places of repeated runs; P of passages.  Memory: a filter
-of 128 MiB at most, 8 bytes for each record, and some 300 for each run in 2 MiB of words, or in the
-longest record.  Files: 32 bytes for each run that passes the filter, and for each place.
+of 128 MiB at most, 8 bytes for each record, some 300 for each run in 2 MiB of words, or in a 250th
+of them, and 60 for each run that is different, in a 250th of those that are repeated.  No record is
+held as a whole, and no run with all its places.  Files: 32 bytes for each run that passes the
+filter, and for each place.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ from neardup.sets.ragged import first_of_run
 HASHED_BYTES, SORTED_BYTES = 1 << 20, 2 << 20  # of portions: hashed, and in order of place
 LEAST_LOG, MOST_LOG = 12, 29  # of the slots of the filter: 128 MiB at most
 ROW_BYTES, BUCKET_BYTES = 32, 16 << 20
-MOST_FILES = 250
+MOST_FILES, COMPARED = 250, 1 << 16
 T = TypeVar("T")
 
 
@@ -322,9 +324,11 @@ def _in_order(lines: WordLines, width: int, portion: Portion, rows: np.ndarray) 
     heads = np.flatnonzero(~along)
     tails = np.append(heads, len(rows))[1:] - 1
     stops = ends[at[tails] + width - 1] + portion.low + 1
-    for own, same, stop in np.stack([begin[heads], other[heads], stops], axis=1).tolist():
-        if own != same and lines[own:stop] != lines[same : same + stop - own]:
-            raise CollisionError
+    checks = np.stack([begin[heads], other[heads], stops], axis=1)[begin[heads] != other[heads]]
+    for at_once in np.split(checks, range(COMPARED, len(checks), COMPARED)):
+        for own, same, stop in at_once.tolist():
+            if lines[own:stop] != lines[same : same + stop - own]:
+                raise CollisionError
     return Repeats(begin, record, word, first, about >> 2, records, joined)
 
 

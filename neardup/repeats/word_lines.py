@@ -25,6 +25,7 @@ from neardup.reading import shingling
 from neardup.reading.cleaning import APOSTROPHE, PUNCTUATION_BLANKS, Cleaning, whole
 
 MOST_PIECES, LONGEST_PIECE = 1 << 17, 64  # in the cache: some 30 MB
+PART, SPACE = 1 << 18, re.compile(r"\s")  # characters
 BLANK, LINE_END = ord(" "), ord("\n")
 _BLANK = np.array([chr(code).isspace() for code in range(0x3002)])  # U+3000 is the last one
 
@@ -53,6 +54,9 @@ class Words(dict[str, bytes]):
 
     def line(self, text: str) -> bytes:
         """Return the words of a text, each with a blank after it."""
+        return b"".join(self._line(part) for part in _parts(text))
+
+    def _line(self, text: str) -> bytes:
         if self._is_plain(text):
             found = text.encode().translate(shingling.FOLDED).split()
             return b" ".join(found) + b" " if found else b""
@@ -63,6 +67,13 @@ class Words(dict[str, bytes]):
 
         Words that cannot be told apart within a piece have the span of the piece.
         """
+        found, at = [np.empty((0, 2), np.int64)], 0
+        for part in _parts(text):
+            found.append(self._spans(part) + at)
+            at += len(part)
+        return np.concatenate(found)
+
+    def _spans(self, text: str) -> np.ndarray:
         codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
         blank = _BLANK[np.minimum(codes, len(_BLANK) - 1)]
         pieces = np.flatnonzero(np.diff(blank, prepend=True, append=True)).reshape(-1, 2)
@@ -88,6 +99,16 @@ class Words(dict[str, bytes]):
         same = b"".join(words for *_, words in spans) == self[piece]
         single = same and all(words.count(b" ") < 2 for *_, words in spans)
         return [(a, b) for a, b, words in spans if words] if single else []
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Divide a text at blanks: a list of all its words would take a hundred times its size."""
+    at = 0
+    while at < len(text):
+        blank = SPACE.search(text, at + PART)
+        stop = blank.end() if blank else len(text)
+        yield text[at:stop]
+        at = stop
 
 
 class Portion(NamedTuple):

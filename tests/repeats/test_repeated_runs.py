@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from collections import defaultdict
 from tempfile import TemporaryFile
 
@@ -99,6 +100,55 @@ def test_different_words_with_one_hash_are_no_passage(monkeypatch: pytest.Monkey
     records = [["ab", "c", "d", "x"], ["ba", "c", "d", "y"], ["c", "ab", "d", "z"], ["c", "d"]]
     assert found_in(records, 2) == ({Passage(2, ((0, 1), (1, 1), (3, 0)))}, 6)
     assert len(tried) == 4  # and once for the first places alone
+
+
+@pytest.mark.parametrize("words", ["a ", "a b "])
+def test_a_giant_record_that_repeats_itself_costs_no_more_than_others(
+    words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It needs no more memory than its portions do, and is read a few times, not for each word."""
+    for name, value in (("SORTED_BYTES", 1 << 14), ("HASHED_BYTES", 1 << 14)):
+        monkeypatch.setattr(repeated_runs, name, value)
+    monkeypatch.setattr(repeated_runs, "BUCKET_BYTES", 1 << 18)
+    read, width, period = 0, 1000, words.count(" ")
+    get = WordLines.__getitem__
+
+    def counted(lines: WordLines, where: slice) -> bytes:
+        nonlocal read
+        read += where.stop - where.start
+        return get(lines, where)
+
+    monkeypatch.setattr(WordLines, "__getitem__", counted)
+    with TemporaryFile() as file:
+        lines = WordLines.written([words.encode() * (240_000 // len(words))], file)
+    tracemalloc.start()
+    found = find_passages(lines, width, every=False)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found[2].tolist() == [*range(period)]
+    assert found[6].tolist() == [width] * period
+    assert peak < 8 << 20
+    assert read < 12 * int(lines.offsets[-1])
+
+
+def test_portions_are_all_bytes_once_with_the_words_around_them() -> None:
+    records = [["bb", "a"] * 3, [], [], ["c"] * 4, []]
+    lines = written(records)
+    for size, width in ((1, 1), (1, 3), (5, 2), (99, 2)):
+        at = 0
+        for portion in lines.portions(size, width):
+            assert portion.begin == at
+            assert lines.offsets[portion.record] <= at < lines.offsets[portion.record + 1]
+            inside = lines[portion.low : portion.begin].split(b" ")[:-1]
+            before = lines[int(lines.offsets[portion.record]) : at].split(b" ")[:-1]
+            assert inside == before[-width:]
+            assert portion.word == len(before) - len(inside)
+            behind = lines[portion.stop : int(lines.offsets[-1])].partition(b"\n")[0].split(b" ")
+            more = lines[portion.stop : portion.high].split(b" ")[:-1]
+            whole = lines[portion.stop - 1 : portion.stop] == b"\n"
+            assert more == ([] if whole else behind[:-1][:width])
+            at = portion.stop
+        assert at == lines.offsets[-1]
 
 
 def test_hashes_of_runs() -> None:
