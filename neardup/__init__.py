@@ -20,8 +20,9 @@ A folder imports only from those before it; its docstring lists them:
     media.pictures, media.frames, media.videos, media.commands
     tools.judge, tools.sketches, tools.documents, tools.report
 
-For other programs there are `pairs`, `clusters`, `deduplicate` and `Index`.  They are imported on
-first use: scripts on a cluster import this package before they know that numpy is installed.
+For other programs there are `pairs`, `clusters`, `deduplicate`, `passages` and `Index`.  They are
+imported on first use: scripts on a cluster import this package before they know that numpy is
+installed.
 """
 
 import sys
@@ -40,10 +41,13 @@ if TYPE_CHECKING:
         Kept,
         Match,
         Pair,
+        Passage,
+        Place,
         Removed,
         clusters,
         deduplicate,
         pairs,
+        passages,
     )
 
 __version__ = VERSION
@@ -53,11 +57,14 @@ __all__ = [
     "Kept",
     "Match",
     "Pair",
+    "Passage",
+    "Place",
     "Removed",
     "__version__",
     "clusters",
     "deduplicate",
     "pairs",
+    "passages",
 ]
 
 if not TYPE_CHECKING:

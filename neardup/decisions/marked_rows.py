@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 from importlib import import_module
@@ -46,6 +46,9 @@ class Marks(Places):
     left_out: the places (uint64, ascending) of all rows that were not compared
     """
 
+    columns: Mapping[str, type] = COLUMNS
+    not_compared: Mark = NOT_COMPARED
+
     def __init__(
         self,
         form: InputFormat,
@@ -56,8 +59,8 @@ class Marks(Places):
         merges: Merges | None = None,
     ):
         super().__init__(decided, file, merges)
-        self._dialect, self.names = form.dialect, names_of(prefix)
-        self._check = partial(check_columns, prefix, file.name)
+        self._dialect, self.names = form.dialect, names_of(prefix, self.columns)
+        self._check = partial(check_columns, prefix, file.name, added=self.columns)
         self._name = file.name
         self._has_name = re.compile(
             rb"\\u00|" + "|".join(map(json.dumps, self.names)).encode()  # also if it is escaped
@@ -83,7 +86,7 @@ class Marks(Places):
         marked, self._id, mark = self._next
         if marked < place or marked == self._out < END:
             raise StageError(f"{self._name}: is not the file that was decided on; {AGAIN}")
-        return NOT_COMPARED if self._out == place else mark if marked == place else ALONE
+        return self.not_compared if self._out == place else mark if marked == place else ALONE
 
     def of_row(self, place: int, line: Line, row: Row) -> tuple[Line, Row]:
         self._check(row)
@@ -108,7 +111,7 @@ class Marks(Places):
             return line
         if kind != "jsonl":
             return self._separated(mark, kind) + line
-        if mark is NOT_COMPARED or self._has_name(line):
+        if mark is self.not_compared or self._has_name(line):
             try:
                 self._check(row_of(line))
             except FlawError:
@@ -151,7 +154,7 @@ class Marks(Places):
     def fields(self) -> list[Any]:
         arrow = import_module("pyarrow")
         kinds = {str: arrow.string(), float: arrow.float64(), int: arrow.int64()}
-        return [arrow.field(n, kinds[kind]) for n, kind in zip(self.names, COLUMNS.values())]
+        return [arrow.field(n, kinds[kind]) for n, kind in zip(self.names, self.columns.values())]
 
     def _has_more(self) -> bool:
         return (self._next if self._next[0] > self._asked else next(self._marks)) is not NO_MARK
@@ -165,18 +168,26 @@ class Marks(Places):
         )
 
 
-def names_of(prefix: str) -> list[str]:
-    return [f"{prefix}{name}" for name in COLUMNS]
+def names_of(prefix: str, added: Iterable[str] = COLUMNS) -> list[str]:
+    return [f"{prefix}{name}" for name in added]
 
 
-def check_columns(prefix: str, file: str, columns: Iterable[str]) -> None:
+def check_columns(
+    prefix: str, file: str, columns: Iterable[str], added: Iterable[str] = COLUMNS
+) -> None:
     """Raise StageError if a file has one of the columns that are added."""
-    if both := sorted({*columns} & {*names_of(prefix)}):
+    if both := sorted({*columns} & {*names_of(prefix, added)}):
         other = to_add("--mark-prefix", f"neardup_{prefix}")
         raise StageError(f"{file}: has a column {both[0]}, which --output marked adds; {other}")
 
 
-def check_files(form: InputFormat, prefix: str, files: Sequence[InputFile], max_line: int) -> None:
+def check_files(
+    form: InputFormat,
+    prefix: str,
+    files: Sequence[InputFile],
+    max_line: int,
+    added: Iterable[str] = COLUMNS,
+) -> None:
     """Raise StageError if a table, or the first JSON line of a file, has a column to be added."""
     for file in files if form.fields else ():
         columns = form.columns(file.path, file.name) if form.has_header else ()
@@ -184,7 +195,7 @@ def check_files(form: InputFormat, prefix: str, files: Sequence[InputFile], max_
         if form.kind_of(file.name) == "jsonl":
             with opened(file.path, file.name) as stream, suppress(FlawError):
                 found = row_of(stream.readline(max_line))
-        check_columns(prefix, file.name, found)
+        check_columns(prefix, file.name, found, added)
 
 
 def _marks(decided: IO[bytes], first: int) -> Iterator[tuple[int, bytes, Mark]]:

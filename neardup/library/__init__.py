@@ -1,11 +1,12 @@
 """The Python API: the results of the command line, for records in memory, in one process.
 
 In: texts or sets, with ids or without.
-Out: pairs, clusters, the records to keep, or those of an index that are similar, as named tuples;
+Out: pairs, clusters, the records to keep, passages, or records of an index, as named tuples;
 ValueError for anything wrong.
 May import: everything before.
 
-It holds all records in memory, forks no process, writes no file but an index, and prints nothing.
+It holds all records in memory, forks no process, writes no file but an index and temporary ones,
+and prints nothing.
 """
 
 from neardup.runtime.program import interrupts_held
@@ -14,6 +15,7 @@ with interrupts_held():  # an interrupted import of numpy cannot be repeated
     from neardup.library.calls import Pair, clusters, deduplicate, pairs
     from neardup.library.deduplicated import Deduplicated, Kept, Removed
     from neardup.library.record_index import Index, Match
+    from neardup.library.text_passages import Passage, Place, passages
 
 __all__ = [
     "Deduplicated",
@@ -21,8 +23,11 @@ __all__ = [
     "Kept",
     "Match",
     "Pair",
+    "Passage",
+    "Place",
     "Removed",
     "clusters",
     "deduplicate",
     "pairs",
+    "passages",
 ]

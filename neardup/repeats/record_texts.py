@@ -5,6 +5,7 @@ Files that change in between are named, and nothing is written.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import IO, Any, Callable, NamedTuple
@@ -43,13 +44,18 @@ class RecordTexts:
             how = partial(_text, single=single)
             self._records = partial(text_rows.row_records, fields=fields, content_of=how)
         self._words, self.check = Words(settings.form.clean), Unchanged(files).check
+        self.places = array("Q")  # of all records, once they are read
 
     def lines(self, file: IO[bytes]) -> WordLines:
         """Read all texts, count bad lines, and write their words to an empty file."""
-        texts = self._texts(self._counters)
-        lines = WordLines.written((self._words.line(text) for *_, text in texts), file)
+        lines = WordLines.written(self._lines(), file)
         self.check()
         return lines
+
+    def _lines(self) -> Iterator[bytes]:
+        for place, _, text in self._texts(self._counters):
+            self.places.append(place)
+            yield self._words.line(text)
 
     def again(self, lines: WordLines, wanted: np.ndarray) -> Iterator[RecordText]:
         """Read the files again; yield the records that are wanted (numbers, ascending).

@@ -33,6 +33,8 @@ class Frame:
 
 kept: Frame = neardup.deduplicate(Frame(), 0.8, text="body", id="url", keep="longest")
 pairs: list[neardup.Pair] = neardup.pairs(Frame(), text="body")
+found: list[neardup.Passage] = neardup.passages(texts, length=3, clean="digits")
+ends: list[int] = [place.end for place in found[0].places]
 """
 # Each is wrong in one line: where types are unknown, nothing would be.
 WRONG = [
@@ -43,6 +45,7 @@ WRONG = [
     "neardup.deduplicate(['a'], 0.8, keap='first')\n",
     "neardup.clusters(['a'], bands='4')\n",
     "neardup.deduplicate(['a'], text='body')\n",
+    "neardup.passages(['a'], length='3')\n",
     "for pair in neardup.pairs(['a']):\n    pair.similarity.upper()\n",
 ]
 

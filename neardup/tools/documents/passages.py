@@ -13,6 +13,7 @@ import sys
 from array import array
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from tempfile import TemporaryFile
@@ -20,7 +21,8 @@ from tempfile import TemporaryFile
 import numpy as np
 
 from neardup.commands.exact_answers import check_files, check_regular
-from neardup.decisions.kept_lines import check_one_answer, keep_in_one
+from neardup.decisions.kept_lines import PlacesOf, check_one_answer, keep_in_one
+from neardup.decisions.marked_rows import check_files as check_columns
 from neardup.engines.local.answer_file import Answer, check_outputs, file_answer
 from neardup.engines.local.workers import working_folder
 from neardup.options import table
@@ -34,6 +36,8 @@ from neardup.repeats.cut_rows import cut_places
 from neardup.repeats.cut_words import CutWords, rounds_of_cuts
 from neardup.repeats.record_texts import RecordTexts
 from neardup.repeats.repeated_runs import find_passages
+from neardup.repeats.repeated_shares import COLUMNS as SHARES
+from neardup.repeats.repeated_shares import Shares, counted
 from neardup.repeats.word_lines import WordLines
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, UsageError, one_of, printable, whole
@@ -41,12 +45,12 @@ from neardup.runtime.summary import QUIET, many
 from neardup.stages.pairs import sorted_lines
 
 PROGRAM, NAME = "python3 -m neardup passages", "neardup passages"
-FLAGS = (*table.READING, "--clean", "--max-line", "--max-bad", "--strict")
+FLAGS = (*table.READING, "--clean", "--mark-prefix", "--max-line", "--max-bad", "--strict")
 PASSAGES = fields_table(count=int, records=int, words=int, place=str, excerpt=str)
 DEFAULT_LENGTH, MAX_LENGTH, MAX_RECORDS = "50", 1 << 20, 1 << 40
 EXCERPT, SQUEEZED = 80, 1000  # characters
 BIGGEST = 1 << 62
-ORDERS, OUTPUTS = ("words", "count", "saved"), ("passages", "kept")
+ORDERS, OUTPUTS = ("words", "count", "saved"), ("passages", "kept", "marked")
 COLUMNS = ("id", "from", "to", "bytes", "repeats", "left", "text")
 CUTS = fields_table(**dict(zip(COLUMNS, (str, int, int, int, str, int, str))))
 SHOWN_IDS = 10
@@ -65,6 +69,7 @@ TEXTS = {
     "--clean": "what to ignore in each word: width, accents, digits, punctuation, or several with "
     "commas, such as digits,punctuation; width: Ａ counts as A; accents: é counts as e; digits: "
     "numbers; punctuation: marks and symbols, which also separate words",
+    "--mark-prefix": "with --output marked: what the names of the added columns begin with",
 }
 OWN = flags(
     f"""
@@ -75,8 +80,10 @@ OWN = flags(
                     all places but one [{ORDERS[0]}]  -h
     --places        a line for each place of a passage, not for the first one alone  -h
     --output KIND   passages: a line for each; kept: the records, with the passages cut out of their
-                    texts [{OUTPUTS[0]}]  -h: passages, or kept: the records without them
-                    (default: passages)
+                    texts; marked: all records, behind two columns: the share of their words that
+                    is in passages (repeated), and in those of a place before (seen_before)
+                    [{OUTPUTS[0]}]  -h: passages; kept: the records without them; marked: all
+                    records, with the share of repeated words (default: passages)
     --keep WHICH    with --output kept: first: the first place of each passage is kept; none: all
                     are cut [first]  -h: with --output kept: keep the first place, or none
                     (default: first)
@@ -105,7 +112,7 @@ def main() -> None:
         file_answer("--removed", args.removed, args.files, CUTS) as removed,
         TemporaryFile() as file,
     ):
-        if kept:
+        if kept or args.kind == "marked":
             check_kept(settings, files, args, answer)
         texts = RecordTexts(settings, args.files, counters, single=kept)
         lines = texts.lines(file)
@@ -115,13 +122,19 @@ def main() -> None:
             found = cut_lines(texts, lines, CutWords(rounds), cuts, empty)
             removed.write(found) if args.removed else deque(found, maxlen=0)
             how = partial(cut_places, settings.form, np.array(cuts).reshape(-1, 3), args.separator)
-            with TemporaryFile() as none, answer.opened() as sink:
-                keep_in_one(settings.form, files, settings.max_line, none, sink, of_file=how)
-            texts.check()
+            write_rows(settings, files, texts, answer, how)
             said = many(len(cuts) // 3, "cuts")
             if empty:
                 ids = printable(", ".join(empty[:SHOWN_IDS])) + ", …" * (len(empty) > SHOWN_IDS)
                 said += f"; {many(len(empty), 'records')} without words left: {ids}"
+        elif args.kind == "marked":
+            counts = counted(lines, args.length, args.min_records)
+            some = counts.words > 0
+            shares = np.stack(counts[1:], axis=1)[some] / counts.words[some, np.newaxis]
+            known = np.array(texts.places, np.uint64)[some], shares
+            marks = partial(Shares, settings.form, settings.mark_prefix, *known)
+            write_rows(settings, files, texts, answer, marks)
+            said = f"{int(counts.repeated.sum()):,} of them in passages"
         else:
             places = find_passages(lines, args.length, args.min_records, args.places)
             said = many(int(np.sum(places[0] == places[3])), "passages")
@@ -131,6 +144,19 @@ def main() -> None:
     counters.report()
     if args.verbosity > QUIET:
         print(f"{lines.words:,} words; {said}", file=sys.stderr)
+
+
+def write_rows(
+    settings: Settings,
+    files: Sequence[InputFile],
+    texts: RecordTexts,
+    answer: Answer,
+    how: PlacesOf,
+) -> None:
+    """Write all rows of the files as `how` changes them; StageError if a file was changed."""
+    with TemporaryFile() as none, answer.opened() as sink:
+        keep_in_one(settings.form, files, settings.max_line, none, sink, of_file=how)
+    texts.check()
 
 
 def cut_lines(
@@ -162,7 +188,7 @@ def cut_lines(
 def check_kept(
     settings: Settings, files: Sequence[InputFile], args: argparse.Namespace, answer: Answer
 ) -> None:
-    """Raise an error if the records without their passages cannot be written."""
+    """Raise an error if the records cannot be written, without their passages or marked."""
     form, separator = settings.form, args.separator
     check_one_answer(form, files, answer.descriptor)
     kind = form.kind_of(args.files[0])
@@ -171,6 +197,9 @@ def check_kept(
             f"-o {args.answer}: records are written as {kind}, as they were read; leave out this "
             "extension"
         )
+    if args.kind == "marked":
+        check_columns(form, settings.mark_prefix, files, settings.max_line, SHARES)
+        return
     if form.fields and len(form.fields.texts) > 1:
         raise UsageError("--text: --output kept cuts one field; name one")
     in_lines = kind in ("text", "tsv")
@@ -214,7 +243,13 @@ def _command_line() -> tuple[argparse.Namespace, Settings]:
         )
     check_files(args.files)
     check_regular(args.files)
-    settings = Settings.of(table.Options.of(args))
+    marked = args.kind == "marked"
+    for flag, given in {"--removed": args.removed, "--mark-prefix": args.mark_prefix}.items():
+        other = "kept" if flag == "--removed" else "marked"
+        if given is not None and args.kind != other:
+            raise UsageError(f"{flag} needs --output {other}, but --output is {args.kind}")
+    options = replace(table.Options.of(args), output="marked" if marked else "pairs")
+    settings = Settings.of(options)
     if settings.form.shingle is None:
         raise UsageError(
             f"lines of {settings.form.input} have no words; passages is for tables and texts; name "
