@@ -15,7 +15,7 @@ with interrupts_held():  # an interrupted import of numpy cannot be repeated
     from neardup.library.calls import Pair, clusters, deduplicate, pairs
     from neardup.library.deduplicated import Deduplicated, Kept, Removed
     from neardup.library.record_index import Index, Match
-    from neardup.library.text_passages import Passage, Place, passages
+    from neardup.library.text_passages import Passage, PassagePlace, passages
 
 __all__ = [
     "Deduplicated",
@@ -24,7 +24,7 @@ __all__ = [
     "Match",
     "Pair",
     "Passage",
-    "Place",
+    "PassagePlace",
     "Removed",
     "clusters",
     "deduplicate",

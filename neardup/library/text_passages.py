@@ -19,7 +19,7 @@ from neardup.runtime.program import whole
 MOST = 1 << 20
 
 
-class Place(NamedTuple):
+class PassagePlace(NamedTuple):
     """A place of a passage: the id of its text, of which it is `text[begin:end]`."""
 
     id: Any
@@ -32,7 +32,7 @@ class Passage(NamedTuple):
 
     words: int
     records: int
-    places: list[Place]
+    places: list[PassagePlace]
 
 
 def passages(
@@ -81,5 +81,7 @@ def passages(
         low, high = np.searchsorted(found[1], [record, record + 1])
         for _, _, word, first, _, of, size in found[:, low:high].T.tolist():
             span = int(spans[word, 0]), int(spans[word + size - 1, 1])
-            by_first.setdefault(first, Passage(size, of, [])).places.append(Place(name, *span))
+            by_first.setdefault(first, Passage(size, of, [])).places.append(
+                PassagePlace(name, *span)
+            )
     return sorted(by_first.values(), key=lambda each: (-each.words, -len(each.places)))
