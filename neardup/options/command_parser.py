@@ -20,7 +20,8 @@ SECTIONS = {
     ),
     "input": (
         "--input --delimiter --quote --escape --encoding --id --text --fingerprint --include "
-        "--exclude --headers --shingle --clean --max-line --max-bad --strict"
+        "--exclude --unit --min-words --normalise --headers --shingle --clean --max-line "
+        "--max-bad --strict"
     ),
     "output": "--output -0 -o --removed --report --audit --baseline --accept --fail -v -q",
     "decisions": (
@@ -199,6 +200,11 @@ ELSEWHERE: Mapping[str, Mapping[str, str]] = {
             f"folders are listed, and none is removed; for files, type: {_TO_REMOVE}",
         ),
     },
+    "passages": dict.fromkeys(
+        ("--unit", "--normalise", "--fail", "--baseline"),
+        "passages are equal runs of words; for near-copies of paragraphs or functions, type: "
+        "python3 -m neardup documents --unit UNIT FOLDER",
+    ),
     "leaks": {
         "--against": "name the test records with --test: python3 -m neardup leaks TRAIN --test "
         "TEST",

@@ -14,8 +14,10 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Callable
 
 from neardup.engines.local import run
 from neardup.engines.local.answer_file import (
@@ -49,7 +51,7 @@ from neardup.reading.row_files import LineTable, fields_table, json_row
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
 from neardup.runtime.program import StageError, UsageError, not_one_of, one_of, write_to
 from neardup.runtime.summary import MAX_BAD, QUIET, VERBOSE, in_words, many
-from neardup.tools.documents import document_files, findings
+from neardup.tools.documents import document_files, findings, units
 from neardup.tools.documents.document_files import (
     TOO_LONG,
     Document,
@@ -60,6 +62,7 @@ from neardup.tools.documents.document_files import (
     windows_1252,
 )
 from neardup.tools.documents.findings import Check, Finding
+from neardup.tools.documents.units import Unit
 from neardup.verification import OF_FILES, OUTPUTS
 
 PROGRAM = "python3 -m neardup documents"
@@ -80,6 +83,7 @@ FLAGS = [flag for flag in table.OPTIONS if flag not in FIXED]
 FIELDS = (DEFAULT_ID, "bytes", "date", DEFAULT_TEXT)
 COLUMNS = dict(zip(FIELDS, (str, int, str, str)))
 TABLES = {"kept": fields_table(id=str), LINES: LineTable(COLUMNS, json.loads, json_row)}
+OF_UNITS = LineTable({**COLUMNS, units.DOCUMENT: str}, json.loads, json_row)
 STRICT, DETECT = "strict", "detect"  # values of --encoding
 TEXTS = {
     "--scheme": table.help_without("--scheme", f", {FINGERPRINTS}"),
@@ -142,11 +146,13 @@ def main() -> None:
     if options.against and "root" in parts:
         raise UsageError("--against: old documents have no root; type folder or path:REGEX instead")
     options = replace(options, within=within, across=across)
+    options = units.options_of_units(args, options, LINES)
     checked = replace(options, input="jsonl", output="pairs" if args.lines else args.output)
     settings = settings_before_counts(checked)
     check_keep(settings)
     check_outputs(args, args.output)
-    check = Check(args, "documents", "near-duplicate-document", "Two documents are similar.")
+    noun, command = args.unit or "document", "documents" + f" --unit {args.unit}" * bool(args.unit)
+    check = Check(args, command, f"near-duplicate-{noun}", f"Two {noun}s are similar.")
     if check.asked and options.against:
         raise UsageError("--against has no findings; leave it out, and name the old folder, too")
     if args.lines and args.report:
@@ -157,7 +163,8 @@ def main() -> None:
     if not args.lines:
         asked = run.command_line(NAME, PROGRAM, [*_words(args, options), "-"])
         run.check_outputs(asked, checked, settings.form)
-    columns = TABLES.get(args.output) or table_of(checked, settings)
+    table_of_lines = OF_UNITS if args.lines and args.unit else TABLES.get(args.output)
+    columns = table_of_lines or table_of(checked, settings)
     rules = Rules(NAME, "document", settings.strict, args.verbosity)
     with working_folder() as folder, ExitStack() as stack:
         progress = Progress(NAME, ["documents"], 1)
@@ -179,8 +186,15 @@ def main() -> None:
             counted = progress.counted(0, files, lambda _: 1)
             unread: dict[str, mails.Hashes] | None = None if args.lines else {}
             how = settings, walk, tally, guess, args.headers or (), unread
-            write_to(sink, json_lines(counted, *how))
-        old = run.others(options.against, walk, _id_of, folder, args.output in PATHS)
+            cut = partial(units.units_of, args, tally) if args.unit else None
+            write_to(sink, json_lines(counted, *how, cut))
+        old = run.others(
+            options.against,
+            walk,
+            units.document_of if args.unit else _id_of,
+            folder,
+            args.output in PATHS,
+        )
         options = replace(options, against=tuple(old))
         pairs = stack.enter_context((folder / "pairs").open("w+b"))
         target = Answer(descriptor=pairs.fileno()) if check.asked else answer
@@ -188,14 +202,15 @@ def main() -> None:
             find(lines, args, options, walk, target, unread or {})
         tally.report("")
         pairs.seek(0)
-        code = check.finish(list(findings_of(pairs, lines)), answer, []) if check.asked else 0
+        found = list(findings_of(pairs, lines, bool(args.unit))) if check.asked else []
+        code = check.finish(found, answer, []) if check.asked else 0
     check_failures(tally, settings)
     if code:
         sys.exit(code)
 
 
-def findings_of(pairs: Iterable[bytes], lines: Path) -> Iterator[Finding]:
-    """Yield a finding for each pair of documents; `lines` are those of the documents."""
+def findings_of(pairs: Iterable[bytes], lines: Path, of_units: bool) -> Iterator[Finding]:
+    """Yield a finding for each pair of documents, or of units; `lines` are those of all of them."""
     ids = [(line, *line.strip().split(b"\t")[:3]) for line in pairs]
     wanted, keys = {id_ for _, a, b, _ in ids for id_ in (a, b)}, dict[bytes, bytes]()
     with lines.open("rb") as source:
@@ -204,7 +219,8 @@ def findings_of(pairs: Iterable[bytes], lines: Path) -> Iterator[Finding]:
                 keys[id_] = findings.key_of(json.loads(line)[DEFAULT_TEXT].encode())
     for line, a, b, share in ids:
         message = f"{b.decode()} is similar to {a.decode()} (similarity {share.decode()})"
-        places = [(path_of(id_.decode()), 1) for id_ in (b, a)]
+        ids_ = (id_.decode() for id_ in (b, a))
+        places = [units.first_line(id_) if of_units else (path_of(id_), 1) for id_ in ids_]
         key = findings.key_of(*sorted((keys[a], keys[b])))
         yield Finding(line, key, (a, b), places, message)
 
@@ -325,9 +341,11 @@ def json_lines(
     guess: Guess | None,
     headers: Sequence[str],
     unread: dict[str, mails.Hashes] | None,
+    cut: Callable[[Document], Iterable[Unit]] | None = None,
 ) -> Iterator[bytes]:
     """Yield a JSON line for each document in the files; count all outcomes in `tally`.
 
+    cut: returns the units of a document, each of which gets a line, instead of the document.
     unread: gets the hashes of what else is in a document; None if documents are not compared, so
     that short ones are not named.
     """
@@ -338,7 +356,7 @@ def json_lines(
             tally.files += 1
             if isinstance(outcome, Document):
                 line = json_line(outcome)
-                if len(line) <= settings.max_line:
+                if cut or len(line) <= settings.max_line:
                     tally.results += 1
                     if outcome.encoding:
                         tally.guess(outcome.encoding, outcome.path)
@@ -351,9 +369,19 @@ def json_lines(
                     values, id_ = settings.form.values, path_id(outcome.path).encode()
                     if unread is not None and values and values.of_ids([id_]) == [None]:
                         tally.leave_out(NO_PART, outcome.path)
+                    elif cut:
+                        for unit in cut(outcome):
+                            line = json_line(outcome._replace(text=unit.text), unit.place)
+                            if len(line) <= settings.max_line:
+                                yield line
+                            else:
+                                tally.fail(
+                                    id_.decode() + unit.place, Failure(TOO_LONG, "as a JSON line")
+                                )
                     elif unread is not None and (too_short := shortness(outcome.text, settings)):
                         tally.leave_out(too_short, outcome.path)
-                    yield line
+                    if not cut:
+                        yield line
                     continue
                 outcome = NoDocument(outcome.path, TOO_LONG, "as a JSON line")
             if outcome.skipped:
@@ -370,7 +398,7 @@ def shortness(text: str, settings: Settings) -> str:
     return SHORT.get(len(form.shingle(form.clean(text))), "")
 
 
-def json_line(document: Document) -> bytes:
+def json_line(document: Document, place: str = "") -> bytes:
     r"""Return a document as a JSON line, with the size and date of its file, which --keep may use.
 
     >>> json_line(Document(b"a b", "to\nbe", 5, 86400.5))
@@ -378,7 +406,9 @@ def json_line(document: Document) -> bytes:
     """
     seconds = min(max(document.changed, 0), LAST_SECOND)
     date = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
-    row = dict(zip(FIELDS, (path_id(document.path), document.bytes, date, document.text)))
+    id_ = path_id(document.path)
+    row = dict(zip(FIELDS, (id_ + place, document.bytes, date, document.text)))
+    row.update({units.DOCUMENT: id_} if place else {})
     return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
@@ -423,7 +453,7 @@ def _command_line() -> argparse.Namespace:
     parser = table.parser(PROGRAM, DESCRIPTION, FLAGS, own, TEXTS)
     names = "--include --exclude --jobs --sort-memory -o --removed --report -0"
     parser.add_shared(names, SHARED["-0"]._replace(help=NUL_HELP))
-    parser.add(*findings.OPTIONS, findings.FAIL)
+    parser.add(*units.OPTIONS, *findings.OPTIONS, findings.FAIL)
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     if args.scheme == FINGERPRINTS:
         raise UsageError(

@@ -1,0 +1,185 @@
+r"""Units of documents: paragraphs, lines and sentences of texts, functions and blocks of code.
+
+A unit is a record of its own.  Its id is the document's, with the lines that the unit is on:
+
+    notes/a.txt:3-9       lines 3 to 9, both included
+    notes/a.txt:3:17-3    begins at character 17 of line 3, behind other text
+
+Units do not overlap, so that no unit is a near-copy of one around it.  Short ones, which are alike
+by chance, are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from typing import NamedTuple
+
+from neardup.engines.local.answer_file import PATHS
+from neardup.files.folder_walk import path_of
+from neardup.files.tally import Tally
+from neardup.options import table
+from neardup.options.command_parser import flags, read
+from neardup.reading.shingling import words
+from neardup.runtime.program import UsageError, not_one_of, one_of, whole
+from neardup.schemes import SCHEMES
+from neardup.tools.documents import code_units
+from neardup.tools.documents.code_units import KINDS, LITERALS, NAMES
+from neardup.tools.documents.document_files import Document
+
+_PARAGRAPH = r"\n[^\S\n]*\n\s*"
+_END = r"""(?<![.!?…])[.!?…]+["'”’»)\]]{,3}\s+|(?<![。！？])[。！？]+[」』”’）]{,3}"""
+CUTS = {  # what ends a unit
+    "paragraph": re.compile(_PARAGRAPH),
+    "line": re.compile(r"\n"),
+    "sentence": re.compile(f"{_END}|{_PARAGRAPH}"),
+}
+BLANKS = re.compile(r"[^\S\n]*")
+PLACE = re.compile(r":([0-9]+)(?::[0-9]+)?-[0-9]+\Z")
+UNITS = (*CUTS, *KINDS)
+DOCUMENT = "document"  # a field of the lines of units
+LANGUAGES = "Python, Java, C, C++, JavaScript, TypeScript, Go and Rust"
+LEAST_WORDS, LEAST_TOKENS, MOST = 10, 50, 1_000_000
+CODE_SHINGLE, THRESHOLD = "word:5:bag", "0.7"
+NO_CODE, NOT_PARSED = "in no known language", "parts with syntax errors"
+
+
+def names_and_literals(text: str) -> frozenset[str]:
+    """Return the kinds of tokens in a list with commas; ValueError for one that is not known."""
+    given = text.split(",")
+    for kind in given:
+        if kind not in (NAMES, LITERALS):
+            raise ValueError(not_one_of(kind, (NAMES, LITERALS)))
+    return frozenset(given)
+
+
+OPTIONS = flags(
+    f"""
+    --unit UNIT     compare parts of documents: {", ".join(UNITS)}; functions and blocks are those
+                    of {LANGUAGES}.  An id has the lines, as in a.py:3-9.  --threshold is then
+                    {THRESHOLD}, and --shingle of code {CODE_SHINGLE} (default: whole documents)
+                    -h: compare each paragraph, line, sentence, function or block by itself
+    --min-words N   with --unit: shorter units are not compared (default: {LEAST_WORDS}; for code,
+                    {LEAST_TOKENS} tokens)
+    --normalise WHAT  with --unit function or block: names, literals, or both with a comma: only
+                    their kinds are compared, so that renamed ones are equal (default: none)
+    """,
+    unit=one_of(*UNITS),
+    min_words={"dest": "least", "type": partial(read, "--min-words", whole(1, MOST))},
+    normalise=names_and_literals,
+)
+
+
+class Unit(NamedTuple):
+    place: str  # in its document: its lines, behind a colon
+    text: str
+    size: int  # in words, or tokens of code
+
+
+def units_of_text(text: str, kind: str) -> Iterator[Unit]:
+    r"""Yield the units of a text, in order.
+
+    >>> [unit.place for unit in units_of_text("To be.  Or not?\n\nThat is\nit", "sentence")]
+    [':1-1', ':1:9-1', ':3-4']
+    """
+    ends = chain((cut.end() for cut in CUTS[kind].finditer(text)), [len(text)])
+    spans, start = [], 0
+    for end in ends:
+        part = text[start:end]
+        if stripped := part.strip():
+            first = start + len(part) - len(part.lstrip())
+            spans.append((first, first + len(stripped)))
+        start = end
+    for place, (first, end) in zip(places(text, spans), spans):
+        yield Unit(place, text[first:end], len(words(text[first:end])))
+
+
+def units_of(args: argparse.Namespace, tally: Tally, document: Document) -> Iterator[Unit]:
+    """Yield the units of a document that are long enough, and count what is left out."""
+    path, found = document.path, list[Unit]()
+    if args.unit in CUTS:
+        found = list(units_of_text(document.text, args.unit))
+    elif language := code_units.language_of(path, args.unit):
+        parsed, whole = code_units.units(document.text, language, args.normalise, args.least)
+        each = zip(places(document.text, [unit[:2] for unit in parsed]), parsed)
+        found = [Unit(place, unit.text, unit.size) for place, unit in each]
+        if not whole:
+            tally.leave_out(NOT_PARSED, path)
+    else:
+        tally.leave_out(NO_CODE, path)
+    for unit in found:
+        if unit.size >= args.least:
+            yield unit
+        else:
+            tally.leave_out(f"{args.unit}s shorter than --min-words", path + unit.place.encode())
+
+
+def options_of_units(args: argparse.Namespace, options: table.Options, lines: str) -> table.Options:
+    """Return the options, those for units with their defaults; UsageError if some do not fit."""
+    code = args.unit in KINDS
+    for flag, given in {"--min-words": args.least, "--normalise": args.normalise}.items():
+        if given and not (args.unit if flag == "--min-words" else code):
+            needed = "UNIT" if flag == "--min-words" else " or ".join(KINDS)
+            raise UsageError(f"{flag} is for units; type --unit {needed}, too, or leave it out")
+    if not args.unit:
+        return options
+    if args.output in PATHS or args.null:
+        raise UsageError(
+            "--unit: parts of files are not removed; type --output pairs, links, clusters or "
+            f"{lines}, without -0"
+        )
+    if "html" in (options.clean or "").split(","):
+        raise UsageError("--clean html is for whole pages, not for units; leave it out")
+    if code:
+        code_units.check_packages()
+    args.least = args.least or (LEAST_TOKENS if code else LEAST_WORDS)
+    args.normalise = args.normalise or frozenset()
+    within, across = (
+        part and part.replace("id:", f"{DOCUMENT}:", 1) for part in (options.within, options.across)
+    )
+    shingle = options.shingle or (CODE_SHINGLE if code else None)
+    scheme = SCHEMES.get(options.scheme or "")
+    distance = scheme and scheme.measures[0] == "hamming" and not options.measure
+    threshold = options.threshold or (None if distance else THRESHOLD)
+    return replace(options, shingle=shingle, threshold=threshold, within=within, across=across)
+
+
+def places(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[str]:
+    r"""Yield the lines of each span of a text; spans are in the order of their starts.
+
+    >>> list(places("a\n  b c\nd", [(0, 1), (4, 7), (6, 9)]))
+    [':1-1', ':2-2', ':2:5-3']
+    """
+    line, begin, at = 1, 0, 0
+    for first, end in spans:
+        line += text.count("\n", at, first)
+        begin, at = max(begin, text.rfind("\n", at, first) + 1), first
+        blanks = BLANKS.match(text, begin)
+        assert blanks
+        column = f":{first - begin + 1}" if blanks.end() < first else ""
+        yield f":{line}{column}-{line + text.count(chr(10), first, end)}"
+
+
+def first_line(id_: str) -> tuple[bytes, int]:
+    """Return the path of the document with a unit, and the unit's first line, from its id.
+
+    >>> first_line("a%20b.py:3-9"), first_line("a.py:3:17-3")
+    ((b'a b.py', 3), (b'a.py', 3))
+    """
+    found = PLACE.search(id_)
+    assert found
+    return path_of(id_[: found.start()]), int(found[1])
+
+
+def document_of(line: bytes) -> str:
+    """Return the id of the document that a unit, as a JSON line, is in, or ""."""
+    with suppress(ValueError, RecursionError):  # a bad line, which the run reports
+        row = json.loads(line)
+        return str(row.get(DOCUMENT, "")) if isinstance(row, dict) else ""
+    return ""
