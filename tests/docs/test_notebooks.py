@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,18 +38,36 @@ def test_a_notebook_runs_and_draws_what_it_shows(notebook: Path, tmp_path: Path)
     assert (notebook.parent / shown[0]).stat().st_size
 
 
-def test_each_notebook_is_a_page_of_the_site() -> None:
+def site_pages() -> Any:
     pytest.importorskip("mkdocs")
     spec = importlib.util.spec_from_file_location("site_pages", ROOT / "docs" / "site_pages.py")
     assert spec
     assert spec.loader
     site = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(site)
+    return site
+
+
+def test_each_page_is_read_as_markdown_to_its_end() -> None:
+    """A block whose start mkdocs does not understand turns the rest of its page into code."""
+    site, pages = site_pages(), [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    markdown = pytest.importorskip("markdown").markdown
+    texts = [page.read_text("utf-8") for page in pages]
+    assert any("```python pandas" in text for text in texts)
+    for page, text in zip(pages, texts):
+        shown = markdown(site.plain_fences(text), extensions=["tables", "fenced_code"])
+        assert "```" not in shown, page
+
+
+def test_each_notebook_is_a_page_of_the_site() -> None:
+    site = site_pages()
     menu = (ROOT / "mkdocs.yml").read_text("utf-8")
     assert len(NOTEBOOKS) == 3
     for notebook in NOTEBOOKS:
         assert f"notebooks/{notebook.stem}.md" in menu
         page = site.as_markdown(notebook.read_text("utf-8"))
         assert page.startswith("# ")
+        plots = re.findall(r"!\[[^]]+\]\((.+)\)", page)
+        assert {site.PAGES[f"docs/notebooks/{plot}"] for plot in plots} == {f"notebooks/{plots[0]}"}
         assert page.count("```python") == len(re.findall(r"^# %%$", notebook.read_text(), re.M))
         assert "import neardup\n" in page or '"neardup"' in page
