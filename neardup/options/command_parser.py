@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import copy
+import os
 import re
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -297,6 +299,8 @@ class CommandParser(argparse.ArgumentParser):
         wrong = [word.partition("=")[0] for word in words.split() if unknown and word[0] == "-"]
         known = [flag for flag in self._option_string_actions if flag.startswith("--")]
         here = {**ELSEWHERE[""], **ELSEWHERE.get(self.prog.rpartition(" ")[2], {})}
+        files = {w: f"a file is ./{shlex.quote(w)}" for w in wrong if os.path.exists(w)}
+        here = {**files, **here}
         advice = (f"; {here[w]}" if w in here else nearest(w, known) for w in wrong)
         meant = "".join(dict.fromkeys(advice))
         if "arguments are required" in message:  # perhaps an option has taken the files

@@ -9,6 +9,7 @@ import bz2
 import gzip
 import random
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -295,6 +296,18 @@ def test_noise(command: list[str], form: str, tmp_path: Path) -> None:
     assert result.count("bad lines") > 100
     if command is not MAPPER:
         assert PAIRS in result.out
+
+
+@pytest.mark.parametrize("name", ["-x.csv", "--exacts", "-é.txt"])
+def test_a_file_whose_name_looks_like_an_option(name: str, tmp_path: Path) -> None:
+    """The refusal has the name to type."""
+    (tmp_path / name).write_text("a 1 2\n")
+    result = run([*RUN_LOCAL, name], tmp_path, cwd=tmp_path)
+    assert result.code == 2
+    typed = re.search(r"a file is (\./.*); ", result.err)
+    assert typed
+    name = shlex.split(typed[1])[0]
+    assert succeed([*RUN_LOCAL, "--input=shingles", name], tmp_path, cwd=tmp_path).out == b""
 
 
 # Whatever else there may be.
