@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from errno import ENOSPC
-from importlib.util import find_spec
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from shutil import rmtree
@@ -52,8 +52,11 @@ def main() -> None:
         if not os.path.isdir(real) or f"{real}/".startswith(SYSTEM):
             raise UsageError(f"{name}: cannot be a root; name a folder of yours")
         roots[os.path.abspath(name)] = os.open(real, os.O_RDONLY | os.O_DIRECTORY)
-    if not find_spec("mcp"):
-        raise UsageError("neardup mcp needs a package: pip install 'mcp>=2'")
+    try:
+        import_module("mcp.server.mcpserver")  # version 1 lacks it
+    except ImportError:
+        here = "a package" if sys.version_info >= (3, 10) else "Python 3.10 or later, and there"
+        raise UsageError(f"neardup mcp needs {here}: pip install 'mcp>=2'") from None
     serve(roots)
 
 

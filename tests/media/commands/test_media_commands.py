@@ -232,3 +232,20 @@ def test_without_its_package_a_command_installs_what_pyproject_names(
     result = run([sys.executable, "-c", script, command, tmp_path], tmp_path)
     assert (result.code, result.out) == (2, b"")
     assert f"type: pip install '{wanted}'" in result.err
+
+
+@pytest.mark.parametrize("version", [(3, 9, 18), (3, 10, 0)])
+@pytest.mark.parametrize(
+    "there", ["", "import types; sys.modules['mcp'] = types.ModuleType('mcp')\n"]
+)
+def test_mcp_names_its_python_and_its_version(
+    version: tuple[int, ...], there: str, tmp_path: Path
+) -> None:
+    """Neither an older version of the package will do nor Python 3.9."""
+    script = f"import sys; sys.modules['mcp'] = None\n{there}"
+    script += "from neardup.__main__ import main; import neardup.commands.mcp\n"
+    script += f"sys.version_info = {version}; sys.exit(main())"
+    result = run([sys.executable, "-c", script, "mcp", tmp_path], tmp_path)
+    assert (result.code, result.out) == (2, b"")
+    needed = "Python 3.10 or later, and there" if version < (3, 10) else "a package"
+    assert f"neardup mcp needs {needed}: pip install 'mcp>=2'" in result.err
