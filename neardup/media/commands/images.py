@@ -51,6 +51,7 @@ from neardup.media.pictures.picture_hashes import (
     for_decisions,
     hashing,
     line,
+    marked,
     measures_kind,
     measuring,
     relations,
@@ -298,6 +299,7 @@ def find(
         (seen,) = relations(known[id_][1], words_of(known[kept][1])[np.newaxis])
         drawn = max(of.get("paper", 0.0) for of in both) > DRAWN
         words = [originals.doubt(*both)] + seen.words()[: drawn and seen.turned != UPRIGHT]
+        words += ["marked"] * marked(*both, seen)
         words += ["first frame"] * (args.first_frame and both[1].get("frames", 1) > 1)
         return ",".join(dict.fromkeys(",".join(words).strip(",").split(",")))
 

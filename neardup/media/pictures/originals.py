@@ -4,6 +4,7 @@
     pixels      inside plain borders
     step        of the quantisation of a JPEG file, and that of one which the picture was before
     changes     what a picture has and a similar one has not: borders, text, fewer colours, …
+    look        the picture at 96 × 96 pixels, in which a mark is seen that another one has not
 
 **Detail** is counted in waves across the picture, so an enlarged picture has not more of it.  The
 spectrum is that of the strongest twentieth of the tiles, less what the plainest tenth have: noise
@@ -12,11 +13,16 @@ adds nothing.
 **JPEG** leaves multiples of its steps.  Those of a strong compression can still be seen after a
 weak one, or in a lossless file: such a file was made from another.
 
+**Marks** such as a logo, a date or a caption are a difference in a place: levels that the other
+look has nowhere near, although most of it has the same ones.  Which of both has the mark is not
+known: one without it may have been painted over.
+
 Facts are compared within a group of similar pictures, since what is normal depends on the subject.
 """
 
 from __future__ import annotations
 
+from base64 import b85decode
 from collections.abc import Sequence
 from math import log10
 from typing import Any
@@ -24,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neardup.media.pictures.perceptual_hash import shrunk
+from neardup.media.pictures.perceptual_hash import WHOLE, Box, Symmetry, areas_between, shrunk
 
 Facts = dict[str, Any]
 Levels = NDArray[np.uint8]
@@ -394,6 +400,57 @@ def doubt(kept: Facts, removed: Facts) -> str:
     unknown = bool(kept.get("spectrum")) != bool(removed.get("spectrum"))
     words += ["no sound"] * (kept.get("sound") is False and bool(removed.get("sound")))
     return ",".join(words + ["not measured"] * unknown)
+
+
+LOOK = 96  # pixels a side of a look
+CLASSES = 16  # of levels, each with as many pixels, for which tones are fitted
+MARK, OF_USUAL, OF_EDGE = 2.5, 6.0, 0.3  # levels; ratios to the usual difference, and to edges
+
+
+def look(of: Facts, part: Box | None = WHOLE, turned: Symmetry | None = None) -> Floats:
+    """Return the look of a measured picture, or of a part of it, after a symmetry: (96, 96).
+
+    part: None for what is inside plain borders.
+    """
+    whole = np.frombuffer(b85decode(of["look"]), np.uint8).reshape(LOOK, LOOK)
+    edges = LOOK * np.array(inside(whole) if part is None else part)
+    rows, columns = (areas_between(LOOK, *side, LOOK) for side in edges.reshape(2, 2).tolist())
+    seen = rows @ whole.astype(np.float32) @ columns.T
+    if not turned:
+        return seen
+    seen = seen.T if turned.transposed else seen
+    return seen[:: 1 - 2 * turned.rows, :: 1 - 2 * turned.columns]
+
+
+def differ_in_a_place(a: Floats, b: Floats) -> bool:
+    """Return whether one of two looks has a mark that the other has not.
+
+    Tones are fitted first.  A level counts if it is outside those of the 3 × 3 pixels around its
+    place in the other look, by more than edges and the usual difference explain.
+
+    >>> picture = np.arange(9216, dtype=np.float32).reshape(96, 96) ** 1.5 % 255
+    >>> marked = picture.copy()
+    >>> marked[80:84, 70:90] = 0
+    >>> differ_in_a_place(picture, 0.8 * picture + 9), differ_in_a_place(picture, marked)
+    (False, True)
+    """
+    order = np.argsort(a, axis=None, kind="stable").reshape(CLASSES, -1)
+    tones = np.median((b - a).ravel()[order], axis=1)
+    a = a + np.interp(a, a.ravel()[order].mean(axis=1) + 1e-3 * np.arange(CLASSES), tones)
+    (low, high), (low_b, high_b) = _around(a), _around(b)
+    outside = np.maximum.reduce([low_b - a, a - high_b, low - b, b - high])
+    outside -= OF_EDGE * np.minimum(high - low, high_b - low_b)
+    return bool(outside.max() > max(MARK, OF_USUAL * np.median(np.abs(a - b))))
+
+
+def _around(levels: Floats) -> list[Floats]:
+    """Return the least and the greatest of the 3 × 3 levels around each."""
+    found = []
+    for extreme in (np.minimum, np.maximum):
+        of = np.pad(levels, 1, mode="edge")
+        of = extreme.reduce([of[k : k + LOOK] for k in range(3)])
+        found.append(extreme.reduce([of[:, k : k + LOOK] for k in range(3)]))
+    return found
 
 
 def other_colours(a: Facts, b: Facts) -> bool:

@@ -170,13 +170,13 @@ def cosines_between(length: int, low: float, high: float) -> Floats:
 
 
 @lru_cache(maxsize=64)
-def areas_between(length: int, low: float, high: float) -> Floats:
-    """Return the weights of pixels in the means of 64 areas from `low` to `high`: (64, length).
+def areas_between(length: int, low: float, high: float, count: int = SIDE) -> Floats:
+    """Return the weights of pixels in the means of areas from `low` to `high`: (count, length).
 
     >>> areas_between(128, 0, 128)[0, :3].tolist(), areas_between(32, 0, 32)[:3, 0].tolist()
     ([0.5, 0.5, 0.0], [1.0, 1.0, 0.0])
     """
-    edges = low + (high - low) * (np.arange(SIDE + 1) / SIDE)
+    edges = low + (high - low) * (np.arange(count + 1) / count)
     pixel = np.arange(length)
     common = np.minimum(edges[1:, np.newaxis], pixel + 1) - np.maximum(
         edges[:-1, np.newaxis], pixel

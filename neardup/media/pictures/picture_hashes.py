@@ -275,6 +275,18 @@ def words_of(hashes: bytes) -> Words:
     return np.concatenate((words, words[:1].repeat(HASHES - len(words), axis=0)))
 
 
+def marked(kept: Facts, removed: Facts, seen: Relation) -> bool:
+    """Return whether one of two pictures has a mark where the other has not, if both were measured.
+
+    seen: how the removed picture is seen in the other.
+    """
+    if not (kept.get("look") and removed.get("look")):
+        return False
+    parts = [WHOLE, *(centre(WHOLE, share) for share in CROPS), None]
+    one = originals.look(kept, parts[max(seen.part, 0)], seen.turned)
+    return originals.differ_in_a_place(one, originals.look(removed, parts[max(-seen.part, 0)]))
+
+
 def relate(group: Sequence[Facts], hashes: Sequence[bytes], distance: int) -> None:
     """Add "changes" to the facts of similar pictures: cropped, mirrored and turned ones.
 

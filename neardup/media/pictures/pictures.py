@@ -27,6 +27,7 @@ import re
 import sys
 import warnings
 import zlib
+from base64 import b85encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from traceback import walk_tb
@@ -54,7 +55,7 @@ MAX_SIDE = 128  # the sides of the result; JPEG files are decoded no smaller tha
 MAX_MEASURED_SIDE = 5000  # pixels a side, to compare copies
 COLOURS = 200  # pixels a side, of which colours are taken
 LOSSLESS = "lossless"
-FACTS = 5  # the version of what `measured` returns: must change with it
+FACTS = 6  # the version of what `measured` returns: must change with it
 PAPER = 208  # the least level of grainy white
 FLAT = 0.8  # share of pixels equal to the next one, in a drawing; a dithered photo has fewer
 CODECS = dict.fromkeys(("JPEG", "MPO", "HEIF"), 1)
@@ -202,11 +203,14 @@ def _measured(image: Image.Image) -> originals.Facts:
     step: the mean quantisation of JPEG, of its low frequencies; colour: mean saturation;
     clipped: share of the largest values; flat: share of neighbours that are equal; dotted: a GIF
     in which few are; paper: share of white, grainy or not; frames: of an animation;
-    seen: the step of a JPEG file that it was made from; coding: 0 for lossless; digest, of grey.
+    seen: the step of a JPEG file that it was made from; coding: 0 for lossless; digest, of grey;
+    look: the picture at 96 × 96 pixels, in grey.
     """
     from PIL import Image
 
-    grey = np.asarray(_upright(on_white(image), _exif(image).get(ORIENTATION, 1)))
+    upright = _upright(on_white(image), _exif(image).get(ORIENTATION, 1))
+    grey = np.asarray(upright)
+    small = upright.resize((originals.LOOK, originals.LOOK), Image.Resampling.BILINEAR)
     side = (min(image.width, COLOURS), min(image.height, COLOURS))
     colours = image.resize(side, Image.Resampling.NEAREST).convert("RGBA").convert("RGB")
     values = np.asarray(colours).astype(np.int16)
@@ -216,6 +220,7 @@ def _measured(image: Image.Image) -> originals.Facts:
     return {
         **originals.facts_of(grey),
         "seen": originals.seen_step(grey),
+        "look": b85encode(small.tobytes()).decode(),
         "digest": zlib.crc32(np.ascontiguousarray(grey).data),
         "palette": image.mode == "P" and getattr(image, "n_frames", 1) == 1,  # no animation
         "paper": float((grey >= PAPER).mean()),

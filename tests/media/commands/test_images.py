@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Callable
 
 import numpy as np
 import pytest
-from PIL import Image, ImageDraw, ImageOps
+from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 from neardup.files.folder_walk import path_of
 from neardup.reading.fingerprint_lines import HEADER
@@ -459,6 +460,56 @@ def test_a_grainy_drawing_removed_for_a_mirrored_one_is_doubtful(tmp_path: Path)
     rows = [line.decode().split("\t") for line in result.out.splitlines()]
     doubts = {os.path.basename(row[0]): row[3] for row in rows}
     assert doubts == {"b.png": "", "left.png": "mirrored"}
+
+
+def logo(image: Image.Image) -> None:
+    image.paste((200, 30, 40), (280, 215, 306, 234))
+
+
+def faint_text(image: Image.Image) -> None:
+    mask = Image.new("L", image.size)
+    ImageDraw.Draw(mask).text((160, 120), "PREVIEW", 110, ImageFont.load_default(34), anchor="mm")
+    image.paste((255, 255, 255), mask=mask)
+
+
+def date(image: Image.Image) -> None:
+    font = ImageFont.load_default(12)
+    ImageDraw.Draw(image).text((312, 232), "2004 08 17", (255, 140, 20), font, anchor="rs")
+
+
+def caption(image: Image.Image) -> None:
+    image.paste((0, 0, 0), (0, 231, 320, 240))
+    ImageDraw.Draw(image).text(
+        (160, 235), "somebody's", font=ImageFont.load_default(8), anchor="mm"
+    )
+
+
+def painted_over(image: Image.Image) -> None:
+    image.paste(image.crop((140, 90, 170, 120)).resize((1, 1)).resize((30, 30)), (140, 90))
+
+
+@pytest.mark.parametrize("qualities", [(97, 80), (80, 97)])
+def test_no_removal_beside_a_mark_is_without_a_doubt(
+    qualities: tuple[int, int], tmp_path: Path
+) -> None:
+    """Whichever of the two files is larger; other copies are no reason for a doubt."""
+    marks = [logo, faint_text, date, caption, painted_over]
+    clean, marked = qualities
+    for seed in range(30):
+        image = drawing(seed)
+        saved(image, tmp_path / "p" / f"{seed}.jpg", quality=clean)
+        marks[seed % 5](image)
+        saved(image, tmp_path / "p" / f"{seed}m.jpg", quality=marked)
+    for seed in range(30, 40):
+        saved(drawing(seed, 640, 480), tmp_path / "p" / f"{seed}.jpg", quality=90)
+        saved(drawing(seed, 640, 480).resize((320, 240)), tmp_path / "p" / f"{seed}half.webp")
+    result = images(tmp_path, tmp_path / "p", output="removed")
+    rows = [line.decode().split("\t") for line in result.out.splitlines()]
+    beside = [int(re.sub("[^0-9]", "", os.path.basename(row[0]))) for row in rows]
+    assert sum(seed < 30 for seed in beside) >= 20
+    assert sum(seed >= 30 for seed in beside) == 10
+    wrong = [row for seed, row in zip(beside, rows) if ("marked" in row[3]) != (seed < 30)]
+    assert wrong == []
 
 
 def test_an_animation_removed_for_its_first_frame_is_doubtful(tmp_path: Path) -> None:
