@@ -135,12 +135,7 @@ A line has two paths and their similarity.  Blanks, % and bytes that are not UTF
 
 def main() -> None:
     args = _command_line()
-    options = table.Options.of(args)
-    guess = GUESSES.get(options.encoding or "", windows_1252)
-    if options.encoding in GUESSES:
-        options = replace(options, encoding=None)
-        if guess and not find_spec("charset_normalizer"):
-            raise UsageError(f"--encoding {DETECT} needs a package: pip install charset-normalizer")
+    options, guess = with_guess(table.Options.of(args))
     parts = options.within, options.across
     within, across = map(part_of_path, ("--within", "--across"), parts, [args.files] * 2)
     if options.against and "root" in parts:
@@ -171,10 +166,7 @@ def main() -> None:
         tally = Tally(rules, progress.clear)
         patterns = Patterns.of(args.include, args.exclude)
         walk = Walk(patterns, is_archive, shows=mails.is_maildir, skip=tally.leave_out)
-        files = list(walk.files(args.files))
-        for path in filter(patterns.allow, mails.missed(file.path for file in files)):
-            with suppress(StageError):  # it was removed since then
-                files += walk.files([os.fsdecode(path)] * (not walk.knows(path)))
+        files = found_files(walk, args.files)
         for flag, dest in OUTPUT_FILES.items():
             walk.check_new(flag, getattr(args, dest, None))
         where = "-o", args.answer, args.against or [], columns
@@ -207,6 +199,25 @@ def main() -> None:
     check_failures(tally, settings)
     if code:
         sys.exit(code)
+
+
+def with_guess(options: table.Options) -> tuple[table.Options, Guess | None]:
+    """Return the options without the values of --encoding that are guesses, and the guess."""
+    guess = GUESSES.get(options.encoding or "", windows_1252)
+    if options.encoding in GUESSES:
+        options = replace(options, encoding=None)
+        if guess and not find_spec("charset_normalizer"):
+            raise UsageError(f"--encoding {DETECT} needs a package: pip install charset-normalizer")
+    return options, guess
+
+
+def found_files(walk: Walk, names: Sequence[str]) -> list[FoundFile]:
+    """Return the files in folders, those of a Maildir that were moved in the meantime, too."""
+    files = list(walk.files(names))
+    for path in filter(walk.patterns.allow, mails.missed(file.path for file in files)):
+        with suppress(StageError):  # it was removed since then
+            files += walk.files([os.fsdecode(path)] * (not walk.knows(path)))
+    return files
 
 
 def findings_of(pairs: Iterable[bytes], lines: Path, of_units: bool) -> Iterator[Finding]:

@@ -40,9 +40,12 @@ from neardup.repeats.repeated_shares import COLUMNS as SHARES
 from neardup.repeats.repeated_shares import Shares, counted
 from neardup.repeats.word_lines import WordLines
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError, UsageError, one_of, printable, whole
+from neardup.runtime.program import UsageError, one_of, printable, whole
 from neardup.runtime.summary import QUIET, many
 from neardup.stages.pairs import sorted_lines
+from neardup.tools.documents.document_files import is_archive
+from neardup.tools.documents.document_rows import write_documents
+from neardup.tools.documents.documents import check_failures
 
 PROGRAM, NAME = "python3 -m neardup passages", "neardup passages"
 FLAGS = (*table.READING, "--clean", "--mark-prefix", "--max-line", "--max-bad", "--strict")
@@ -60,6 +63,7 @@ A passage has at least 50 words, and occurs less often if a word is added at eit
 
     python3 -m neardup passages corpus.jsonl > passages.tsv
     python3 -m neardup passages --length 13 --min-records 5 --by saved corpus.jsonl | head
+    python3 -m neardup passages --include '*.html' --clean html site
 
 A line has the number of its places, that of the records with it, its words, ID:FROM-TO of its first
 place, in characters of the text, and how it begins.
@@ -90,7 +94,7 @@ OWN = flags(
     --separator TEXT  with --output kept: the blanks or line ends in place of each cut (default: a
                     blank)
     files FILE…     of texts: JSON lines, CSV, TSV, Parquet, Arrow, or lines with --input text;
-                    plain or compressed
+                    plain or compressed.  Or folders and archives, of which each file is a text
     """,
     length=whole(1, MAX_LENGTH),
     min_records=whole(1, MAX_RECORDS),
@@ -102,19 +106,25 @@ OWN = flags(
 
 
 def main() -> None:
-    args, settings = _command_line()
+    args, options = _command_line()
     counters = Counters("passages", progress="records", verbosity=args.verbosity)
     kept = args.kind == "kept"
     files = list(map(InputFile, args.files, args.files, file_places(0, len(args.files))))
     with (
-        working_folder(),
-        file_answer("-o", args.answer, args.files, PASSAGES) as answer,
+        working_folder() as folder,
+        file_answer("-o", args.answer, [] if args.folders else args.files, PASSAGES) as answer,
         file_answer("--removed", args.removed, args.files, CUTS) as removed,
         TemporaryFile() as file,
     ):
+        names, tally = args.files, None
+        if args.folders:
+            names = [str(folder / "documents")]
+            settings, tally = write_documents(NAME, args, options, folder / "documents")
+        else:
+            settings = Settings.of(options)
         if kept or args.kind == "marked":
             check_kept(settings, files, args, answer)
-        texts = RecordTexts(settings, args.files, counters, single=kept)
+        texts = RecordTexts(settings, names, counters, single=kept)
         lines = texts.lines(file)
         if kept:
             rounds = rounds_of_cuts(lines, args.length, args.min_records, args.which == "first")
@@ -141,9 +151,13 @@ def main() -> None:
             listed = sorted_lines(listing(texts, lines, places, args.by), counters)
             each = (line.partition(b"\t")[2] for block in listed for line in BytesIO(block))
             answer.write(each)
+        if tally:
+            tally.report("")
     counters.report()
     if args.verbosity > QUIET:
         print(f"{lines.words:,} words; {said}", file=sys.stderr)
+    if tally:
+        check_failures(tally, settings)
 
 
 def write_rows(
@@ -225,7 +239,7 @@ def listing(texts: RecordTexts, lines: WordLines, found: np.ndarray, by: str) ->
             yield key + b"\t" + line.encode()
 
 
-def _command_line() -> tuple[argparse.Namespace, Settings]:
+def _command_line() -> tuple[argparse.Namespace, table.Options]:
     parser = table.parser(PROGRAM, DESCRIPTION, FLAGS, OWN, TEXTS)
     about = (
         "with --output kept: also write each cut to FILE: id, from, to, bytes, what it repeats, "
@@ -233,22 +247,24 @@ def _command_line() -> tuple[argparse.Namespace, Settings]:
     removed = SHARED["--removed"]._replace(
         help=f"{about}the words left in the record, and the text, in JSON", short=True
     )
-    parser.add_shared("-o --removed", removed)
+    parser.add_shared("--include --exclude -o --removed", removed)
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     check_outputs(args, args.kind)
-    for name in filter(os.path.isdir, args.files):
-        line = f"{PROGRAM.replace('passages', 'documents')} --output lines {shlex.quote(name)}"
-        raise StageError(
-            f"{name}: is a folder; make a file of it: {line} > documents.jsonl, and name that file"
-        )
-    check_files(args.files)
-    check_regular(args.files)
     marked = args.kind == "marked"
     for flag, given in {"--removed": args.removed, "--mark-prefix": args.mark_prefix}.items():
         other = "kept" if flag == "--removed" else "marked"
         if given is not None and args.kind != other:
             raise UsageError(f"{flag} needs --output {other}, but --output is {args.kind}")
     options = replace(table.Options.of(args), output="marked" if marked else "pairs")
+    args.folders = any(os.path.isdir(name) or is_archive(os.fsencode(name)) for name in args.files)
+    if args.folders:
+        check_folders(args)
+        return args, options
+    for flag, given in {"--include": args.include, "--exclude": args.exclude}.items():
+        if given:
+            raise UsageError(f"{flag} is for folders, and {args.files[0]} is a file; leave it out")
+    check_files(args.files)
+    check_regular(args.files)
     settings = Settings.of(options)
     if settings.form.shingle is None:
         raise UsageError(
@@ -258,6 +274,22 @@ def _command_line() -> tuple[argparse.Namespace, Settings]:
     if "html" in settings.form.clean.names:
         raise UsageError(
             "--clean html: a word may have a tag inside, so places in pages are not known; leave "
-            "html out, or write the texts of the pages to a file first"
+            "html out, or name a folder of pages, whose texts are then read"
         )
-    return args, settings
+    return args, options
+
+
+def check_folders(args: argparse.Namespace) -> None:
+    """Raise UsageError unless all inputs are folders or archives, whose passages are listed."""
+    for name in args.files:
+        if os.path.isfile(name) and not is_archive(os.fsencode(name)):
+            raise UsageError(
+                f"{name}: is a file of records, or one document, beside a folder or an archive; "
+                "name it alone, or only its folder with --include"
+            )
+    if args.kind != "passages":
+        line = f"{PROGRAM.replace('passages', 'documents')} --output lines {shlex.join(args.files)}"
+        raise UsageError(
+            f"--output {args.kind} writes the rows of files; make a file of the documents: {line} "
+            "> documents.jsonl, and name that file"
+        )
