@@ -30,8 +30,8 @@ SECTIONS = {
         "--keep --rule --mark-prefix --merge --against --between --within --across --not-pairs"
     ),
     "speed and machine": (
-        "--jobs --sort-memory --master --reducers --rounds --memory --python --ship-numpy "
-        "--ship-venv --dedup --overwrite --detach --show --name --conf -D"
+        "--jobs --sort-memory --master --reducers --rounds --memory --work --keep-work --python "
+        "--ship-numpy --ship-venv --dedup --overwrite --detach --show --name --conf -D"
     ),
     "for each scheme": (
         "--max-bands --bands --rows --bits --supershingles --idf --lexicons --counts --own-counts"

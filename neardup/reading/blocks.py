@@ -185,6 +185,7 @@ def read_files(
     among: Sequence[str] = (),
     taken: Sequence[str] = (),
     passed: Callable[[int], None] | None = None,
+    chosen: Callable[[int, int], bool] | None = None,
 ) -> Iterator[Block]:
     """Yield the blocks of the given files (`-` is stdin; compressed files are unpacked).
 
@@ -193,6 +194,7 @@ def read_files(
     places: of their first lines
     others, among: see `row_prefixes`; taken: names before these in an index
     passed: called with how many bytes of the files on disk have been read
+    chosen: instead of `turns`: returns whether to yield a block, given its number and these bytes
     """
     turns = turns or itertools.count()
     number, mine, before = 0, next(turns), 0
@@ -209,7 +211,7 @@ def read_files(
         behind = 0
         for piece in pieces(path, name, max_line, start):
             line, parts, flaw, unit, behind, encoding, has_ids = piece
-            if number == mine:
+            if chosen(number, before + behind) if chosen else number == mine:
                 if passed:
                     passed(before + behind)
                 place = first + start.byte + line - 1

@@ -15,8 +15,10 @@ The first steps are functions of the plan and the worker's number, and run in al
 Each step of the answer is one process; all but `copy` read what `sort` writes.
 """
 
+import os
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from itertools import chain
@@ -63,11 +65,14 @@ def steps(options: Options, plan: Plan, in_memory: bool) -> list[str]:
     return [*names, *["audit"] * bool(plan.audit)]
 
 
-def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
+def find_pairs(
+    workers: Workers, plan: Plan, options: Options, source: plans.Source = plans.parsed_records
+) -> Plan:
     """Write pairs, or edges for a decision, to files; return the plan with the final settings."""
-    source: plans.Source = plans.parsed_records
     in_memory = not plan.segments and is_possible(plan.settings) and memory_join.may_fit(plan)
     is_open = not plan.segments and names_no_scheme(options)
+    if is_open and plan.work and plan.work.is_again:  # the choice was made before the run went on
+        return find_exactly(workers, plan, options)
     plan.progress.stages = steps(options, plan, in_memory)
     if in_memory:
         plan.progress.stage("parse", total_size(plan.files), together=True)
@@ -81,33 +86,43 @@ def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
         plan.progress.stages = steps(options, plan, in_memory=False)
         source = plans.kept_records
     if counts_first(options):
-        settings = settings_with_counts(options, plans.token_counts(workers, plan))
+        settings = settings_with_counts(options, plans.token_counts(workers, plan, source))
         plan, source = plan._replace(settings=settings), plans.kept_records
     if plan.settings.scheme.joined_in_memory and not plan.segments:
         plan.progress.stage("parse", total_size(plan.files), together=True)
-        everywhere(workers, plan, "mapper", parse)
+        everywhere(workers, plan, "mapper", parse, reads=True)
         plan.progress.stage("near", 0)
-        workers.start("near", partial(near_postings, plan))
-        workers.together()
+        everywhere(workers, plan, "near", lambda plan, _: near_postings(plan), steps=1)
     else:
-        write_postings(workers, plan, memory_join.observed(source) if is_open else source)
-        if is_open and (options := memory_join.chosen(plan, options)).exact:
-            for path in plan.folder.glob("keys.*"):
-                path.unlink()
-            plan = plan._replace(settings=settings_before_counts(options), memory=0)
-            return find_pairs(workers, plan, options)
+        write_postings(workers, plan, source, is_open)
+        if is_open and memory_join.chosen(plan, options).exact:
+            spent = list(plan.stages.glob("keys.*"))
+            if plan.work:
+                plan.work.again("count/mapper", spent)
+            else:
+                for path in spent:
+                    path.unlink()
+            return find_exactly(workers, plan, options)
     plan.unchanged.check()
     plan.progress.stage("prune", plan.partitions)
     everywhere(workers, plan, "prune", prune_keys)
     # Each mapper reads all postings of indexes that pruning kept.
     indexes = [plan.folder.glob(f"shared.{k}.*") for k in range(plan.jobs, plan.sources)]
-    size = total_size(plan.paths("records")) + plan.jobs * sum(map(total_size, indexes))
+    size = total_size(filter(os.path.exists, plan.paths("records")))
+    size += plan.jobs * sum(map(total_size, indexes))
     plan.progress.stage("send", size)
     everywhere(workers, plan, "mapper", send)
     sent = [plan.paths("buckets", part) for part in range(plan.reduced)]
-    plan.progress.stage("reduce", sum(map(total_size, sent)))
+    plan.progress.stage("reduce", total_size(filter(os.path.exists, chain.from_iterable(sent))))
     everywhere(workers, plan, "reducer", reduce)
     return plan
+
+
+def find_exactly(workers: Workers, plan: Plan, options: Options) -> Plan:
+    """Write the pairs of records that are parsed, and that chose an exact join."""
+    options = replace(options, exact=True)
+    plan = plan._replace(settings=settings_before_counts(options), memory=0)
+    return find_pairs(workers, plan, options, plans.kept_records)
 
 
 def joined_in_memory(workers: Workers, plan: Plan) -> bool:
@@ -121,17 +136,22 @@ def joined_in_memory(workers: Workers, plan: Plan) -> bool:
     return plan.path("pairs", 0).exists()
 
 
-def write_postings(workers: Workers, plan: Plan, source: plans.Source) -> None:
-    if plan.path("records", 0).exists():  # the records were parsed to count tokens
-        plan.progress.stage("count", total_size(plan.paths("records")))
-    else:
+def write_postings(
+    workers: Workers, plan: Plan, source: plans.Source, is_open: bool = False
+) -> None:
+    """Write the postings of all records; `is_open`: and what a choice of the scheme needs."""
+    reads = source is not plans.kept_records
+    if reads:
         plan.progress.stage("count", total_size(plan.files), together=True)
+    else:  # the records were parsed to count tokens
+        plan.progress.stage("count", total_size(filter(os.path.exists, plan.paths("records"))))
+    source = memory_join.observed(source) if is_open else source
 
     def keys(plan: Plan, k: int, counters: Counters) -> Iterator[Ragged]:
         batches = source(plan, k, counters)
         return (keys for _, keys in with_keys(batches, plan.settings, counters))
 
-    everywhere(workers, plan, "mapper", lambda plan, k: count(plan, k, keys))
+    everywhere(workers, plan, "mapper", lambda plan, k: count(plan, k, keys), reads)
 
 
 def parse(plan: Plan, k: int) -> None:
@@ -164,7 +184,7 @@ def count(plan: Plan, k: int, keys_of: Callable[[Plan, int, Counters], Iterable[
     """Write mapper k's postings (key, record) to files, one for each partition of the keys."""
     counters = Counters("count", reports=str(plan.folder))
     with ExitStack() as stack:
-        paths = [plan.path("keys", k, part) for part in range(plan.partitions)]
+        paths = [plan.new("keys", k, part) for part in range(plan.partitions)]
         files = [stack.enter_context(open(path, "wb")) for path in paths]
         done = 0
         for keys in keys_of(plan, k, counters):
@@ -192,16 +212,16 @@ def prune_keys(plan: Plan, k: int) -> None:
                 for file, rows in enumerate(found):
                     sources.append(plan.path("keys", number, part, file))
                     sources[-1].write_bytes(rows.data)
-        targets = [path.with_name(path.name.replace("keys", "shared")) for path in sources]
+        targets = [plan.new(path.name.replace("keys", "shared")) for path in sources]
         key_pruning.prune(sources, targets, plan.partitions, known, settings.measure)
         for path in sources:
-            path.unlink()
+            plan.spend(path)
 
 
 @contextmanager
 def shared_keys(plan: Plan, number: int) -> Iterator[key_pruning.SharedKeys]:
     with ExitStack() as stack:
-        paths = sorted(plan.folder.glob(f"shared.{number}.*"))
+        paths = sorted(plan.stages.glob(f"shared.{number}.*"))
         yield key_pruning.SharedKeys([stack.enter_context(open(path, "rb")) for path in paths])
 
 
@@ -209,14 +229,14 @@ def send(plan: Plan, k: int) -> None:
     """Write mapper k's records and its share of index records, once per key that pruning kept."""
     counters = Counters("send", reports=str(plan.folder))
     with ExitStack() as stack:
-        paths = [plan.path("buckets", k, part) for part in range(plan.reduced)]
+        paths = [plan.new("buckets", k, part) for part in range(plan.reduced)]
         files = [stack.enter_context(open(path, "wb")) for path in paths]
         records = records_to_send(plan, k, counters)
         if tag := plan.settings.tag:
             records = ((tag.tagged(batch), keys) for batch, keys in records)
         counters.add(SHUFFLED, write_buckets(records, files))
     if not plan.audit:
-        plan.path("records", k).unlink()
+        plan.spend(plan.path("records", k))
     counters.report()
 
 
@@ -244,11 +264,12 @@ def records_to_send(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Ba
 def reduce(plan: Plan, k: int) -> None:
     """Write the pairs, or edges, of worker k's share of the partitions."""
     counters = Counters("reducer", reports=str(plan.folder))
+    passed = partial(plan.progress.add, k)
     buckets = chain.from_iterable(
-        buckets_of(plan.paths("buckets", part), counters, passed=partial(plan.progress.add, k))
+        buckets_of(plan.paths("buckets", part), counters, passed=passed, spend=plan.spend)
         for part in range(k, plan.reduced, plan.jobs)
     )
-    with open(plan.path("pairs", k), "wb") as file:
+    with open(plan.new("pairs", k), "wb") as file:
         file.writelines(join_buckets(buckets, plan.settings, counters))
     counters.report()
 
@@ -264,9 +285,12 @@ def write_answer(
     plan.progress.stage(task.__name__, total_size(plan.paths("pairs")))
     if plan.path("in_order").exists():
         workers.start(task.__name__, partial(copy, plan))
-    else:
-        sorted_through(workers, plan, plan.paths("pairs"), task.__name__, partial(task, plan))
-    workers.together()
+        workers.together()
+    elif not (plan.work and ("decide/decide", 0) in plan.work.done):
+        step = plan.step("decide/decide", 0, "decided") if task is decide else nullcontext(plan)
+        with step as mine:
+            sorted_through(workers, mine, plan.paths("pairs"), task.__name__, partial(task, mine))
+            workers.together()
     decided, rows = plan.path("decided"), plan.settings.output.rows
     if output == "clusters":
         sorted_through(workers, plan, [decided], "print", partial(show, plan.answer.write))

@@ -78,7 +78,7 @@ def observed(source: Source) -> Source:
 
 
 def _write_choice(plan: Plan, k: int, choice: Choice) -> None:
-    plan.path("choice", k).write_bytes(pickle.dumps(choice))
+    plan.new("choice", k).write_bytes(pickle.dumps(choice))
 
 
 def chosen(plan: Plan, options: Options) -> Options:

@@ -5,11 +5,15 @@ Records are parsed once and kept on disk, so that the second pass reads arrays.
 
 import os
 import pickle
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from itertools import chain, groupby, takewhile
+from operator import itemgetter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, Any, BinaryIO, Callable, NamedTuple
 
 import numpy as np
@@ -17,13 +21,14 @@ import numpy as np
 from neardup.engines.local.answer_file import Answer
 from neardup.engines.local.key_pruning import record_sketches
 from neardup.engines.local.spilled_buckets import files_for
+from neardup.engines.local.work_folder import Work
 from neardup.engines.local.workers import Progress, Workers, copied, program, total_size, turns
 from neardup.options.settings import Settings
-from neardup.reading.blocks import BLOCK_BYTES, NEW
+from neardup.reading.blocks import BLOCK_BYTES, NEW, Block
 from neardup.reading.compressed import is_packed
 from neardup.reading.input_files import NO_FILES, InputFile, Unchanged
-from neardup.runtime.counters import Counters
-from neardup.runtime.program import cores
+from neardup.runtime.counters import Counters, reports_in
+from neardup.runtime.program import StageError, cores
 from neardup.runtime.summary import SHUFFLED
 from neardup.sets import token_counts as counting
 from neardup.sets.hashing import mix, unmix
@@ -36,6 +41,8 @@ from neardup.stored.segment import Segment
 FEW_WORKERS = 8  # so many may be started for an input of any size
 ONE_WORKER_BYTES = 1 << 16  # so many bytes take at most 10 ms; starting a worker takes 5 ms
 MOST_WORKERS = 240  # each reducer opens a file of every mapper
+SHARES, MORE_SHARES = 32, 16  # of the input of a run that can go on; and for each process
+WORK_PARTITIONS = 16  # of the keys, at least, in such a run
 PACKED = 4  # a compressed file is assumed to become so many times larger
 
 
@@ -61,6 +68,9 @@ class Plan(NamedTuple):
     unchanged: Unchanged = NO_FILES
     lists_removed: bool = False  # True for a list of removed ids, checked against kept ones
     audit: int = 0  # ids whose pairs are found exactly, too
+    work: "Work | None" = None  # the folder of a run that can go on
+    processes: int = 1
+    blocks: "Iterator[Block] | None" = None  # of the share of the input that is being read
 
     @classmethod
     def of(
@@ -82,8 +92,14 @@ class Plan(NamedTuple):
         ]
         packed = list(filter(is_packed, files))
         size = total_size(files) + (PACKED - 1) * total_size(packed)
-        jobs = workers_for(jobs, size)
+        processes = jobs = workers_for(jobs, size)
         partitions = external_group.partitions_for(size)
+        work = more.get("work")
+        if work:
+            most = min(max(SHARES, MORE_SHARES * processes), MOST_WORKERS)
+            jobs = work.remembered("shares", min(most, 1 + size // BLOCK_BYTES))
+            partitions = max(partitions, WORK_PARTITIONS)
+        reduced = files_for(partitions, jobs)
         return cls(
             settings=settings,
             files=files,
@@ -92,7 +108,8 @@ class Plan(NamedTuple):
             jobs=jobs,
             sources=jobs + len(segments),
             partitions=partitions,
-            reduced=files_for(partitions, jobs),
+            reduced=work.remembered("reduced", reduced) if work else reduced,
+            processes=processes,
             turns=turns(),
             folder=folder,
             progress=Progress(program, steps, jobs),
@@ -105,8 +122,41 @@ class Plan(NamedTuple):
         files = map(InputFile, self.files, self.names, self.places)
         return [file for file in files if file.first >= NEW]
 
+    @property
+    def stages(self) -> Path:
+        """The folder of the files between the stages."""
+        return self.work.files if self.work else self.folder
+
     def path(self, kind: str, *numbers: int) -> Path:
-        return self.folder / ".".join([kind, *map(str, numbers)])
+        return self.stages / ".".join([kind, *map(str, numbers)])
+
+    def new(self, kind: str, *numbers: int) -> Path:
+        """Return the path of a file, or of those with one more number, that this step writes."""
+        path = self.path(kind, *numbers)
+        return self.work.new(path) if self.work else path
+
+    def spend(self, path: Path) -> None:
+        """Remove a file that has been used up; if a run can go on, when its step is done."""
+        if self.work:
+            self.work.spend(path)
+        else:
+            path.unlink()
+
+    @contextmanager
+    def step(self, stage: str, share: int, *made: str) -> "Iterator[Plan]":
+        """Context manager: the plan for a step, which is done once the block has ended.
+
+        made: files that other processes write in the block
+        """
+        if not self.work:
+            yield self
+            return
+        self.work.begin(stage, share)
+        with TemporaryDirectory(dir=self.folder) as folder:
+            yield self._replace(folder=Path(folder))
+            for kind in made:
+                self.new(kind)
+            self.work.commit(stage, share, reports_in(folder))
 
     def paths(self, kind: str, *numbers: int) -> list[Path]:
         """Return the paths of one kind of file in the plan's folder, one path for each worker."""
@@ -127,16 +177,103 @@ def workers_for(asked: "int | None", input_bytes: int) -> int:
     return min(asked, FEW_WORKERS + max(1, blocks), MOST_WORKERS)
 
 
-def everywhere(workers: Workers, plan: Plan, name: str, task: Callable[[Plan, int], None]) -> None:
-    """Run `task(plan, k)` for each worker k, each in a process of its own, and wait for all."""
-    for k in range(plan.jobs):
-        workers.start(f"{name} {k + 1}", partial(task, plan, k))
+def everywhere(
+    workers: Workers,
+    plan: Plan,
+    name: str,
+    task: Callable[[Plan, int], None],
+    reads: bool = False,
+    steps: "int | None" = None,
+) -> None:
+    """Run `task(plan, k)` for each worker k, each in a process of its own, and wait for all.
+
+    In a run that can go on, there are more k than processes, and some may be done.
+    reads: whether the tasks read the input; steps: the number of k, if not one for each worker
+    """
+    steps = plan.jobs if steps is None else steps
+    if plan.work:
+        stage = f"{plan.progress.name}/{name}"
+        todo = [k for k in range(steps) if (stage, k) not in plan.work.done]
+        turn = turns()
+        for p in range(min(plan.processes, len(todo))):
+            serve = partial(_read_shares if reads else _serve, plan, stage, p, task)
+            mine = (todo[i] for i in takewhile(len(todo).__gt__, turn()))
+            workers.start(f"{name} {p + 1}", partial(serve, mine))
+        workers.together()
+        if reads:
+            counts = np.array([np.fromfile(path, np.int64) for path in plan.paths("blocks")])
+            if counts[:, 0].sum() != counts[:, 1].max():
+                raise StageError(
+                    "two readings of the input divided it differently; copy it to a local disk, "
+                    "and name the copy"
+                )
+    else:
+        for k in range(steps):
+            workers.start(f"{name} {k + 1}" if steps > 1 else name, partial(task, plan, k))
     workers.together()
+
+
+def _serve(
+    plan: Plan, stage: str, _: int, task: Callable[[Plan, int], None], todo: Iterator[int]
+) -> None:
+    for k in todo:
+        with plan.step(stage, k) as mine:
+            task(mine, k)
+
+
+class _NoShareError(Exception):
+    """No share of the input is left for this process."""
+
+
+class _Shares:
+    """The shares of the input that one process takes: blocks that end in a range of bytes."""
+
+    def __init__(self, todo: Iterator[int], shares: int, size: int):
+        self.todo, self.shares, self.size = todo, shares, size
+        self.share = self.seen = -1
+        self.taken: list[int] = []
+        self.counts = Counter[int]()  # blocks of each share
+
+    def chosen(self, number: int, behind: int) -> bool:
+        """Return whether the next block is in a share of this process; take more if it may be."""
+        share = min(behind * self.shares // max(self.size, 1), self.shares - 1)
+        while self.share < share:
+            if (after := next(self.todo, None)) is None:
+                raise _NoShareError
+            self.share = after
+            self.taken.append(after)
+        self.seen = number
+        self.counts[share] += self.share == share
+        return self.share == share
+
+
+def _read_shares(
+    plan: Plan, stage: str, p: int, task: Callable[[Plan, int], None], todo: Iterator[int]
+) -> None:
+    """Read the input once, and run the task on each share that this process takes."""
+    shares = _Shares(todo, plan.jobs, total_size(plan.files))
+
+    def blocks() -> Iterator[tuple[int, Block]]:
+        with suppress(_NoShareError):
+            for block in input_blocks(plan, p, chosen=shares.chosen):
+                yield shares.share, block
+
+    def run(share: int, some: Iterator[Block]) -> None:
+        with plan.step(stage, share) as mine:
+            task(mine._replace(blocks=some), share)
+            counts = np.array([shares.counts[share], shares.seen + 1])
+            plan.new("blocks", share).write_bytes(counts.data)
+
+    for share, some in groupby(blocks(), itemgetter(0)):
+        shares.taken.remove(share)
+        run(share, (block for _, block in some))
+    for share in chain(shares.taken, todo):  # without a block
+        run(share, iter(()))
 
 
 def sort_to(workers: Workers, plan: Plan, files: list[Path], descriptor: int) -> None:
     """Start the system's `sort` on files, in bounded memory; it writes to `descriptor`."""
-    flags = ["-S", plan.sort_memory, f"--parallel={plan.jobs}", "-T", str(plan.folder)]
+    flags = ["-S", plan.sort_memory, f"--parallel={plan.processes}", "-T", str(plan.folder)]
     command = ["sort", *flags, "--", *map(str, files)]
     workers.start("sort", program(command, stdout=descriptor))
 
@@ -155,22 +292,27 @@ def sorted_through(
 Source = Callable[[Plan, int, Counters], Iterator[Batch]]  # the records of one mapper
 
 
-def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) -> Iterator[Batch]:
-    """Yield mapper k's records in batches; write sketches and, if `keep`, records to disk."""
-    blocks = plan.settings.blocks(
+def input_blocks(plan: Plan, k: int, **which: Any) -> Iterator[Block]:
+    """Yield the blocks of the input that worker k has taken; see `read_files`."""
+    return plan.settings.blocks(
         plan.files,
-        turns=plan.turns(),
+        **which,
         names=plan.names,
         places=plan.places,
         others=bool(plan.segments or plan.adds_to),
         taken=plan.adds_to,
         passed=plan.progress.of(k),
     )
+
+
+def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) -> Iterator[Batch]:
+    """Yield mapper k's records in batches; write sketches and, if `keep`, records to disk."""
+    blocks = input_blocks(plan, k, turns=plan.turns()) if plan.blocks is None else plan.blocks
     with ExitStack() as stack:
-        sketches = stack.enter_context(open(plan.path("record_sketches", k), "wb"))
-        kept = stack.enter_context(open(plan.path("records", k), "wb")) if keep else None
-        names = stack.enter_context(open(plan.path("ids", k), "wb"))
-        out = stack.enter_context(open(plan.path("left_out", k), "wb"))
+        sketches = stack.enter_context(open(plan.new("record_sketches", k), "wb"))
+        kept = stack.enter_context(open(plan.new("records", k), "wb")) if keep else None
+        names = stack.enter_context(open(plan.new("ids", k), "wb"))
+        out = stack.enter_context(open(plan.new("left_out", k), "wb"))
         sample = IdSample(plan.audit, seed=0)
         found = parsed(blocks, plan.settings, counters, out.write)
         for batch in portions(found, plan.settings):
@@ -189,7 +331,7 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
                 pickle.dump(columns, kept, protocol=5)
             yield batch
     if plan.audit:
-        plan.path("sampled", k).write_bytes(pickle.dumps((sample.records(), sample.whole)))
+        plan.new("sampled", k).write_bytes(pickle.dumps((sample.records(), sample.whole)))
 
 
 def kept_records(plan: Plan, k: int, _: Counters) -> Iterator[Batch]:
@@ -217,29 +359,31 @@ def narrow_records(plan: Plan, k: int) -> Iterator[Batch]:
 # A posting is a mixed token and a count; `external_group` brings those of a token together.
 
 
-def token_counts(workers: Workers, plan: Plan) -> counting.TokenCounts:
+def token_counts(
+    workers: Workers, plan: Plan, source: Source = parsed_records
+) -> counting.TokenCounts:
     """Count the tokens of all records, and keep the parsed records on disk."""
 
     def sum_tokens(plan: Plan, k: int) -> None:
         mine = [plan.paths("tokens", part) for part in range(k, plan.partitions, plan.jobs)]
-        sum_counts(mine, plan.path("best", k))
+        sum_counts(mine, plan.new("best", k), plan.spend)
 
     plan.progress.stage("tokens", total_size(plan.files), together=True)
-    everywhere(workers, plan, "mapper", count_tokens)
+    task = partial(count_tokens, source=source)
+    everywhere(workers, plan, "mapper", task, reads=source is not kept_records)
     everywhere(workers, plan, "counts", sum_tokens)
     counts = counts_of_all(plan.paths("best"), plan.paths("sample"))
     plan.progress.clear()  # to make room for the warnings about the scheme's cost
     return counts
 
 
-def count_tokens(plan: Plan, k: int) -> None:
+def count_tokens(plan: Plan, k: int, source: Source) -> None:
     """Parse worker k's share of the records, and write their partial token counts to disk."""
     counters = Counters("tokens", reports=str(plan.folder))
     with ExitStack() as stack:
-        paths = [plan.path("tokens", k, part) for part in range(plan.partitions)]
+        paths = [plan.new("tokens", k, part) for part in range(plan.partitions)]
         tokens = [stack.enter_context(open(path, "wb")) for path in paths]
-        sample = stack.enter_context(open(plan.path("sample", k), "wb"))
-        source = kept_records if plan.path("records", k).exists() else parsed_records
+        sample = stack.enter_context(open(plan.new("sample", k), "wb"))
         batches = (batch.sets for batch in source(plan, k, counters))
         counters.add(SHUFFLED, write_counts(batches, tokens, sample))
     counters.report()
@@ -257,15 +401,17 @@ def write_counts(batches: Iterable[Ragged], tokens: Sequence[IO[bytes]], sample:
     return external_group.ROW_BYTES * rows + sample.tell()
 
 
-def sum_counts(partitions: Iterable[list[Path]], target: Path) -> None:
-    """Write the most frequent tokens of partitions, with counts; remove the partition files."""
+def sum_counts(
+    partitions: Iterable[list[Path]], target: Path, spend: Callable[[Path], None] = Path.unlink
+) -> None:
+    """Write the most frequent tokens of partitions, with counts; `spend` the partition files."""
     best = counting.NO_COUNTS
     for sources in partitions:
         for keys in external_group.key_ranges(sources, external_group.WORD_BITS):
             mixed, frequencies = _summed(keys.rows(sources))
             best = counting.most_frequent(best, (unmix(mixed), frequencies))
         for path in sources:
-            path.unlink()
+            spend(path)
     target.write_bytes(np.column_stack((best[0], best[1].astype(np.uint64))).data)
 
 

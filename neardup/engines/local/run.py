@@ -23,7 +23,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from importlib import import_module
 from itertools import chain
@@ -33,7 +33,7 @@ from typing import Callable
 from neardup.decisions import merged_rows
 from neardup.decisions.kept_lines import TO_FOLDER, check_one_answer
 from neardup.decisions.marked_rows import check_files
-from neardup.engines.local import answer_file, memory_join, run_audit
+from neardup.engines.local import answer_file, memory_join, run_audit, work_folder
 from neardup.engines.local.flow import find_pairs, write_answer
 from neardup.engines.local.plan import Plan
 from neardup.engines.local.workers import Workers, check_read_once, working_folder
@@ -49,7 +49,7 @@ from neardup.reading.input_format import InputFormat
 from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.counters import reports_in
 from neardup.runtime.program import UsageError, check_file_name, interrupted, run, whole, write_to
-from neardup.runtime.summary import judged, print_summary, total
+from neardup.runtime.summary import QUIET, judged, print_summary, total
 from neardup.stages.sampled_pairs import MAX_IDS
 from neardup.stages.token_counting import with_cost_printed
 from neardup.stored import index_manifest, segment
@@ -102,7 +102,8 @@ def main(
     named = [file for file in (args.answer, args.removed, args.report) if file not in (None, "-")]
     wrote = [file for file in named if any(file in word for word in sys.argv)]  # not a command's
     with ExitStack() as stack:
-        folder = stack.enter_context(working_folder())
+        work = stack.enter_context(opened_work(args, options, names, lists_removed))
+        folder = stack.enter_context(working_folder(str(work.root) if work else None))
         read = [*names, *options.against, *filter(None, [options.counts, options.not_pairs])]
         page = args.report and stack.enter_context(whole_or_not("--report", args.report, read))
         with interrupted(wrote), ExitStack() as answers:
@@ -110,7 +111,7 @@ def main(
             inputs = settings, names, places, folder, args.jobs, segments
             more = {"sort_memory": args.sort_memory, "memory": args.memory, "answer": answer}
             more |= {"unchanged": Unchanged(names), "lists_removed": lists_removed}
-            more["audit"] = args.audit or 0
+            more |= {"audit": args.audit or 0, "work": work}
             plan = Plan.of(name, [], *inputs, **more)
             if settings.output is OUTPUTS[MARKED]:
                 asked = settings.form, settings.mark_prefix
@@ -129,6 +130,7 @@ def main(
                 if plan.audit:
                     run_audit.audit(workers, plan)
             reports = reports_in(str(folder))
+            reports = work.reports(reports) if work else reports
             asked_for = options, args.files, plan.settings
             about = answer_file.about_run(name, *asked_for, reports, started)
             if answer.own:
@@ -141,6 +143,8 @@ def main(
         if plan.audit:
             taken = [*taken, run_audit.summary_line(counts)]
         print_summary(reports, args.verbosity, wrote=wrote, more=taken)
+        if work:
+            work.finished = True
     judged(counts, settings.max_bad)  # last: it may raise
 
 
@@ -221,6 +225,21 @@ def inputs_of(
     return names, [*places, *file_places(0, len(files))], segments
 
 
+def opened_work(
+    args: argparse.Namespace, options: table.Options, names: list[str], lists_removed: bool
+) -> "AbstractContextManager[work_folder.Work | None]":
+    """Return the folder of --work, to be opened, or None; UsageError if it cannot be used."""
+    if args.work is None:
+        return nullcontext()
+    for name in filter(is_index, options.against):
+        raise UsageError(f"--work: {name} is an index; name the files of the old records instead")
+    listed = ["--removed"] * lists_removed
+    audit = [f"--audit={args.audit}"] * bool(args.audit)
+    read = [*names, *filter(None, [options.counts, options.not_pairs])]
+    how = args.verbosity == QUIET, args.keep_work
+    return work_folder.opened(args.work, [*options.arguments(), *audit, *listed], read, *how)
+
+
 def refuse_twice(files: list[str]) -> None:
     """Raise UsageError for two names of one file: each of its records would remove itself."""
     known = sorted((*os.stat(name)[1:3], name) for name in files if name != "-")  # inode, device
@@ -253,6 +272,8 @@ def command_line(name: str, typed: str, words: list[str]) -> argparse.Namespace:
     own = f"""
         --memory SIZE  {memory_join.HELP}
         --audit N  {run_audit.HELP}
+        --work DIR  {work_folder.HELP}
+        --keep-work  {work_folder.KEEP_HELP}
         """
     parser.add(STANDARD_INPUT._replace(help=about), *flags(own, audit=whole(1, MAX_IDS)))
     o = SHARED["-o"]._replace(help=answer_file.RUN_HELP)
@@ -269,6 +290,11 @@ def command_line(name: str, typed: str, words: list[str]) -> argparse.Namespace:
     if args.files.count("-") > 1:
         raise UsageError("-: standard input can be read only once; name - once")
     args.memory = memory_join.memory_of(args.memory)
+    if args.work is not None:
+        check_file_name("--work", args.work)
+        args.memory = 0
+    elif args.keep_work:
+        raise UsageError("--keep-work keeps the folder of --work DIR; name that, too")
     return args
 
 

@@ -130,7 +130,7 @@ def _sample(plan: Plan) -> tuple[Batch, bool]:
 def _pairs_of_sample(plan: Plan, k: int, drawn: Batch) -> None:
     """Write the true pairs of worker k's records, and its pair lines that have a drawn id."""
     ids = set(drawn.ids)
-    with open(plan.path("audited", k), "wb") as sink:
+    with open(plan.new("audited", k), "wb") as sink:
         for both, i, j in _true_pairs(plan, k, drawn):
             a, b = sorted((both.ids[i], both.ids[j]))
             sink.write(b"%b\t%b\t%b\n" % (a, b, TRUE))

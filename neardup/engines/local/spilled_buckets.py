@@ -140,18 +140,20 @@ def buckets_of(
     counters: Counters,
     read_bytes: int = READ_BYTES,
     passed: Callable[[int], None] = lambda _: None,
+    spend: Callable[[Path], None] = Path.unlink,
 ) -> "Iterator[BucketBatch | SpilledBucket]":
     """Yield the buckets of a partition: small ones together in batches, each large one alone.
 
-    A large bucket is in a file, which is removed when the next one is taken; the mappers' files are
-    removed at the end.  `passed` is called with the bytes of these files that are done.
+    A large bucket is in a file, which is removed when the next one is taken; `spend` is called with
+    each of the mappers' files at the end.  `passed` is called with the bytes of these files that
+    are done.
     """
     counters.add(SHARED_BUCKETS, 0)
     with ExitStack() as stack:
         files = [stack.enter_context(open(path, "rb")) for path in paths]
         runs = [run for file in files for run in SpilledRun.all_of(file)]
         for path in paths:
-            stack.callback(path.unlink)
+            stack.callback(spend, path)
         if not runs:
             return
         keys, sizes = _buckets(runs, counters)

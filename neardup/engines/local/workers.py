@@ -259,7 +259,7 @@ class Progress:
     def __init__(self, program: str, stages: Sequence[str], workers: int):
         self._program, self.stages, self._workers = program, stages, workers
         self._done = memoryview(mmap.mmap(-1, 8 * workers)).cast("q")
-        self._name, self._number = "", 0
+        self.name, self._number = "", 0
         self._total, self._together, self._began = 0, False, 0.0
         self._on_terminal = False
 
@@ -291,7 +291,7 @@ class Progress:
             self._done[k] = 0
         if name in self.stages:
             self._number = self.stages.index(name) + 1
-        self._name, self._total, self._together = name, total, together
+        self.name, self._total, self._together = name, total, together
         self._began = time.monotonic()
 
     def show(self) -> None:
@@ -308,11 +308,11 @@ class Progress:
 
     def parts(self) -> list[str]:
         """Return the parts of a progress line: stage, percentage, and time left if known."""
-        if not self._name:
+        if not self.name:
             return []
         done = min(max(self._done) if self._together else sum(self._done), self._total)
         percent = 100 * done // self._total if self._total else 0
-        parts = [f"[{self._number}/{len(self.stages)} {self._name}] {percent} %"]
+        parts = [f"[{self._number}/{len(self.stages)} {self.name}] {percent} %"]
         seconds = time.monotonic() - self._began
         if seconds > 1 and 0 < done < self._total:
             parts.append(f"{clock(seconds * (self._total - done) / done)} left")

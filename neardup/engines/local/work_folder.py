@@ -1,0 +1,354 @@
+"""The folder of a run that goes on after it was killed: `neardup run --work DIR`.
+
+    DIR/neardup.work/run.jsonl        the run, and what is done; see below
+    DIR/neardup.work/files/           the files between the stages
+    DIR/neardup.work/neardup.run.*    temporary files, which are removed with the process
+
+The input is divided into *shares*, runs of blocks.  A *step* is a stage's work on one share, or on
+one share of the partitions.  It writes files of its own, and removes those it has used up only when
+it is done.  Lines of run.jsonl, JSON objects:
+
+    {"neardup": "0.1.0", "options": […], "inputs": [[path, inode, size, time, digest] …]}
+    {"shares": 32}                                          fixed when the run began
+    {"session": 2}                                          the run was started for the second time
+    {"begun": ["count/mapper", 7]}
+    {"done": ["count/mapper", 7], "made": {"records.7": [bytes, crc]}, "spent": […], "reports": […]}
+
+A file is valid once a line names it, which is written after the file is on disk.  All other files
+of a run are removed when it goes on; so a step is done as a whole, or is done again.  Steps
+depend on the input and the options alone, and so do the bytes of the answer.
+
+The device of an input is not compared: its number may change when the machine starts.
+"""
+
+import ctypes
+import fcntl
+import json
+import os
+import re
+import shlex
+import stat
+import sys
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from neardup.runtime import VERSION, atomic_write
+from neardup.runtime.program import StageError, UsageError, naming
+
+FOLDER, LOG, FILES = "neardup.work", "run.jsonl", "files"
+KINDS = (  # of files
+    "audited best blocks buckets by_place choice decided ids keys left_out pairs reasons "
+    "record_sketches records removed sample sampled shared tokens"
+)
+OURS = re.compile(rf"({'|'.join(KINDS.split())})(\.[0-9]+)*")
+HASHED, READ = 1 << 16, 1 << 20  # bytes at both ends of an input; bytes at a time
+LOCK_TRIES, LOCK_PAUSE = 30, 0.1  # a killed run may take a moment to end
+HELP = (
+    "keep what is done in DIR, so that the same line goes on where a killed run has ended, by the "
+    "steps in files, whatever --memory is; DIR is removed at the end"
+)
+KEEP_HELP = "leave the files of --work there at the end"
+STATE = ("inode", "size", "time of change", "first or last bytes")
+
+
+class Work:
+    """The open folder of a run; `done` has the steps that need not be done again."""
+
+    def __init__(self, name: str, lines: list[dict[str, Any]]):
+        self.name, self.root = name, Path(name) / FOLDER
+        self.files, self.log = self.root / FILES, self.root / LOG
+        self.done: set[tuple[str, int]] = set()
+        self.valid: dict[str, list[int]] = {}  # file: its bytes and checksum
+        self.finished = False
+        self._known: dict[str, int] = {}
+        self._sessions: list[list[dict[str, Any]]] = [[]]  # reports
+        self._made: set[str] = set()
+        self._spent: list[Path] = []
+        for line in lines:
+            self._replay(line)
+
+    def _replay(self, line: dict[str, Any]) -> None:
+        if "session" in line:
+            self._sessions.append([])
+        elif "done" in line:
+            stage, share = line["done"]
+            self.done.add((stage, share))
+            self.valid.update(line["made"])
+            self._sessions[-1] += line["reports"]
+        elif "again" in line:
+            self.done -= {step for step in self.done if step[0] in line["again"]}
+            self._known["again"] = 1
+        else:
+            self._known.update(line)
+        for name in line.get("spent", ()):
+            self.valid.pop(name, None)
+
+    def remembered(self, name: str, value: int) -> int:
+        """Return the value that this run had when it began: this one, if it begins now."""
+        if name not in self._known:
+            self._append({name: value})
+            self._known[name] = value
+        return self._known[name]
+
+    @property
+    def is_again(self) -> bool:
+        return "again" in self._known
+
+    def again(self, stage: str, spent: Iterable[Path]) -> None:
+        """Forget that a stage is done, whose files are `spent`: other settings were chosen."""
+        paths = list(spent)
+        line = {"again": [stage], "spent": [path.name for path in paths]}
+        self._append(line)
+        self._replay(line)
+        for path in paths:
+            path.unlink()
+
+    def begin(self, stage: str, share: int) -> None:
+        self._append({"begun": [stage, share]}, lasting=False)
+        self._made, self._spent = set(), []
+
+    def new(self, path: Path) -> Path:
+        """Return the path, whose file, or those with one more number, the step will have made."""
+        self._made.add(path.name)
+        return path
+
+    def spend(self, path: Path) -> None:
+        """Remove a file when the step is done."""
+        self._spent.append(path)
+
+    def commit(self, stage: str, share: int, reports: list[dict[str, Any]]) -> None:
+        made = {}
+        for entry in os.scandir(self.files):
+            if self._made & {entry.name, entry.name.rpartition(".")[0]}:
+                made[entry.name] = _checksum(entry.path)
+        _sync(self.root)
+        spent = [path.name for path in self._spent]
+        self._append({"done": [stage, share], "made": made, "spent": spent, "reports": reports})
+        for path in self._spent:
+            path.unlink()
+
+    def reports(self, last: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the reports of all steps, and the `last` ones, without the time between sessions.
+
+        Each process that ran steps has its own sessions: `done` lines are read again.
+        """
+        sessions = Work(self.name, _lines_of(self.log)[0])._sessions
+        sessions[-1] += last
+        start = None
+        for reports in filter(None, reversed(sessions)):
+            end = max(report["ended"] for report in reports)
+            gap = 0.0 if start is None else start - end
+            for report in reports:
+                report["started"], report["ended"] = report["started"] + gap, report["ended"] + gap
+            start = min(report["started"] for report in reports)
+        return [report for reports in sessions for report in reports]
+
+    def size(self) -> str:
+        """Return how large the files are, in words."""
+        sizes = (entry.stat().st_size for entry in os.scandir(self.files))
+        return f"{sum(sizes) / 1e6:,.1f} MB"
+
+    def check(self) -> None:
+        """Remove files of unfinished steps; StageError for a damaged file of a finished one."""
+        for name, state in self.valid.items():
+            path = self.files / name
+            if not path.is_file() or _checksum(path) != state:
+                raise StageError(f"{path}: is damaged, or missing; {self.anew()}")
+        for entry in os.scandir(self.files):
+            if entry.name not in self.valid and OURS.fullmatch(entry.name):
+                os.unlink(entry.path)
+
+    def anew(self) -> str:
+        return f"to start anew, type: rm -r {shlex.quote(str(self.root))}"
+
+    def remove(self) -> None:
+        """Remove what the run has made, and the folder if nothing else is in it."""
+        for entry in os.scandir(self.files):
+            if OURS.fullmatch(entry.name):
+                os.unlink(entry.path)
+        self.log.unlink()
+        with suppress(OSError):  # there are files of others
+            for folder in (self.files, self.root, Path(self.name)):
+                folder.rmdir()
+
+    def _append(self, line: dict[str, Any], lasting: bool = True) -> None:
+        data = json.dumps(line).encode() + b"\n"
+        with naming(self.log), open(self.log, "ab", buffering=0) as file:
+            fcntl.lockf(file, fcntl.LOCK_EX)
+            size = os.fstat(file.fileno()).st_size
+            try:
+                while data:  # a part is written on a full disk, and then an error raised
+                    data = data[file.write(data) :]
+                if lasting:
+                    os.fsync(file.fileno())
+            except OSError:
+                os.ftruncate(file.fileno(), size)
+                raise
+
+
+@contextmanager
+def opened(
+    name: str, options: list[str], inputs: Sequence[str], quiet: bool, keep: bool
+) -> Iterator[Work]:
+    """Context manager: open, check and lock the folder of a run; remove it if the run `finished`.
+
+    UsageError if it belongs to a run with other options or inputs, or another process uses it.
+    """
+    for file in inputs:
+        if not os.path.isfile(file):
+            raise UsageError(
+                f"--work: {file} cannot be read again after an interruption; write it to a file, "
+                "and name that: cat > FILE"
+            )
+    root = Path(name) / FOLDER
+    try:
+        Path(name).mkdir(exist_ok=True)
+        root.mkdir(exist_ok=True, mode=stat.S_IRWXU)
+        if root.stat().st_uid != os.geteuid():  # whose files would be loaded as objects
+            raise UsageError(f"--work {name}: is the folder of another user; name one of yours")
+        descriptor = _locked(name, root)
+        (root / FILES).mkdir(exist_ok=True)
+    except FileExistsError:
+        raise UsageError(f"--work {name}: is a file; name a folder") from None
+    except OSError as error:
+        why = f"cannot be used: {error.filename or root}: {error.strerror}"
+        raise StageError(f"--work {name}: {why}; name another folder") from None
+    try:
+        head = {"neardup": VERSION, "options": options, "inputs": list(map(_state_of, inputs))}
+        lines = _begun(root, name, head)
+        work = Work(name, lines)
+        if lines:
+            _check_head(work, lines[0], head)
+            if not quiet:
+                done = f"{len(work.done):,} steps are done, {work.size()}"
+                print(f"--work {name}: goes on; {done}", file=sys.stderr)
+        work.check()
+        work._append({"session": len(work._sessions)})
+        try:
+            yield work
+        except BaseException as error:
+            if not (quiet or isinstance(error, UsageError)):
+                with suppress(OSError):
+                    said = f"keeps {work.size()}; to go on, type the same line again"
+                    print(f"--work {name}: {said}", file=sys.stderr)
+            raise
+        if work.finished and not keep:
+            work.remove()
+        elif not quiet:
+            print(f"--work {name}: keeps {work.size()}; {work.anew()}", file=sys.stderr)
+    finally:
+        os.close(descriptor)
+
+
+def _locked(name: str, root: Path) -> int:
+    for _ in range(LOCK_TRIES):
+        try:
+            return atomic_write.lock(root)
+        except BlockingIOError:
+            time.sleep(LOCK_PAUSE)
+    raise UsageError(
+        f"--work {name}: another run is using it; wait until that has ended, or name another folder"
+    )
+
+
+def _begun(root: Path, name: str, head: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the lines of a run that has begun before; begin one if there are none."""
+    log = root / LOG
+    if log.exists():
+        lines, whole = _lines_of(log)
+        if whole < log.stat().st_size:
+            os.truncate(log, whole)
+        if lines:
+            return lines
+    others = {entry.name for entry in os.scandir(root)} - {FILES, LOG, f"{LOG}.half"}
+    others = {each for each in others if not re.fullmatch(atomic_write.MADE, each)}
+    if others or any((root / FILES).iterdir()):
+        raise UsageError(
+            f"--work {name}: {root} has files, but no list of them that a run has written; it is "
+            "left as it is; name another folder"
+        )
+    half = root / f"{LOG}.half"
+    half.write_text(json.dumps(head) + "\n")
+    _sync(root)
+    os.replace(half, log)
+    _sync(root)
+    return []
+
+
+def _lines_of(log: Path) -> tuple[list[dict[str, Any]], int]:
+    """Return the lines of the log, and the bytes of whole lines: the last one may be cut short."""
+    data = log.read_bytes()
+    whole = data.rfind(b"\n") + 1
+    try:
+        return [json.loads(line) for line in data[:whole].splitlines()], whole
+    except ValueError:
+        anew = f"rm -r {shlex.quote(str(log.parent))}"
+        raise StageError(f"{log}: is damaged; to start anew, type: {anew}") from None
+
+
+def _check_head(work: Work, before: dict[str, Any], now: dict[str, Any]) -> None:
+    """Raise UsageError unless the run that began has the version, options and inputs of this."""
+    said = f"--work {work.name}: belongs to another run"
+    anew = f"repeat that one, or name another folder; {work.anew()}"
+    if before.get("neardup") != now["neardup"]:
+        versions = f"of neardup {before.get('neardup')}, and this is {now['neardup']}"
+        raise UsageError(f"{said}, {versions}; {anew}")
+    gone, new = (
+        " ".join(shlex.quote(word) for word in one["options"] if word not in other["options"])
+        for one, other in ((before, now), (now, before))
+    )
+    if gone or new:
+        raise UsageError(f"{said}, with {gone or 'no'} where this has {new or 'none'}; {anew}")
+    names, others = ([state[0] for state in each["inputs"]] for each in (before, now))
+    if names != others:
+        raise UsageError(f"{said}, of {', '.join(names)}; {anew}")
+    for old, new_ in zip(before["inputs"], now["inputs"]):
+        if old != new_:
+            changed = [what for what, a, b in zip(STATE, old[1:], new_[1:]) if a != b]
+            raise UsageError(
+                f"{old[0]}: has changed since the run in --work {work.name} began: its "
+                f"{', '.join(changed)}; {work.anew()}"
+            )
+
+
+def _state_of(name: str) -> list[Any]:
+    status = os.stat(name)
+    with open(name, "rb") as file:
+        digest = blake2b(file.read(HASHED), digest_size=16)
+        file.seek(max(0, status.st_size - HASHED))
+        digest.update(file.read(HASHED))
+    return [
+        os.path.abspath(name),
+        status.st_ino,
+        status.st_size,
+        status.st_mtime_ns,
+        digest.hexdigest(),
+    ]
+
+
+def _checksum(path: "str | Path") -> list[int]:
+    """Return the size and the checksum of a file."""
+    size = crc = 0
+    with open(path, "rb") as file:
+        while data := file.read(READ):
+            size, crc = size + len(data), zlib.crc32(data, crc)
+    return [size, crc]
+
+
+def _sync(folder: Path) -> None:
+    """Wait until all files in the folder's file system are on disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+        if syncfs is None:  # not on Linux
+            os.sync()
+        elif syncfs(descriptor):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), str(folder))
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,316 @@
+"""`neardup run --work DIR` goes on after SIGKILL, and does again only what was under way."""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neardup.runtime import VERSION
+from tests.engines.test_scheme_choice import topical
+from tests.support.engines import NEARDUP, ROOT, VIDEOS, environment, refuse, run, succeed
+from tests.support.failing import as_nobody, small_disk
+
+pytestmark = pytest.mark.slow
+RUN = [*NEARDUP, "run"]
+KILLS, PROCESSES = 10, 2
+OURS = "neardup.work"
+
+
+@pytest.fixture(scope="module")
+def medium(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a file that is divided into 32 shares."""
+    path = tmp_path_factory.mktemp("medium") / "medium.txt"
+    lines = VIDEOS.read_bytes().splitlines(keepends=True)
+    more = (line.replace(b"VIDEO_", b"V%d_" % i) for i in range(8) for line in lines)
+    path.write_bytes(b"".join(more))
+    return path
+
+
+def log_of(work: Path) -> list[dict[str, Any]]:
+    data = (work / OURS / "run.jsonl").read_bytes()
+    return [json.loads(line) for line in data[: data.rfind(b"\n") + 1].splitlines()]
+
+
+def steps(work: Path, kind: str) -> list[tuple[str, int]]:
+    return [(line[kind][0], line[kind][1]) for line in log_of(work) if kind in line]
+
+
+def killed(command: list[Any], work: Path, tmp: Path, seed: int) -> tuple[bytes, int]:
+    """Run a command; kill its process group KILLS times; return its answer, and the kills.
+
+    A session is killed when a random number of steps is done or, at the end, after some time.
+    """
+    rng, kills = random.Random(seed), 0
+    while True:
+        with open(tmp / "answer", "wb") as answer:
+            process = subprocess.Popen(
+                list(map(str, command)),
+                stdout=answer,
+                stderr=subprocess.DEVNULL,
+                cwd=ROOT,
+                env=environment(tmp),
+                start_new_session=True,
+            )
+        done = len(steps(work, "done")) if (work / OURS / "run.jsonl").exists() else 0
+        more, until = rng.randrange(12), None
+        while process.poll() is None:
+            log = work / OURS / "run.jsonl"
+            enough = log.exists() and len(steps(work, "done")) >= done + more
+            until = until or (time.monotonic() + rng.random() if enough else None)
+            if kills < KILLS and until and time.monotonic() >= until:
+                os.killpg(process.pid, signal.SIGKILL)
+                kills += 1
+                process.wait()
+            time.sleep(0.005)
+        if process.returncode != -signal.SIGKILL:
+            assert process.returncode == 0
+            return (tmp / "answer").read_bytes(), kills
+
+
+def counts(text: str) -> list[str]:
+    """Return the lines of a long summary that do not depend on the number of partitions."""
+    others = "seconds|tasks|--work|bytes shuffled|buckets|candidate pairs|comparisons"
+    return [line for line in text.splitlines() if not re.match(others, line)]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--output=pairs", "--audit=200", "--bands=3", "--rows=8"],
+        ["--output=kept"],
+        ["--output=clusters", "--exact"],
+    ],
+    ids=["pairs", "kept", "exact clusters"],
+)
+def test_a_run_that_is_killed_goes_on(flags: list[str], medium: Path, tmp_path: Path) -> None:
+    """After ten kills the bytes and counts are the same; each kill costs a step of each process."""
+    work = tmp_path / "work"
+    whole = succeed([*RUN, *flags, "--memory=0", "-v", medium], tmp_path, process=True)
+    assert whole.out
+    command = [*RUN, *flags, f"--work={work}", "--keep-work", f"--jobs={PROCESSES}", medium]
+    answer, kills = killed(command, work, tmp_path, seed=len(flags))
+    assert answer == whole.out
+    assert kills == KILLS
+    begun, done = steps(work, "begun"), steps(work, "done")
+    assert len(done) == len(set(done)) > 100
+    again = len(begun) - len(done)
+    assert 0 < again <= kills * PROCESSES
+    assert 10 * again / kills <= len(done)  # at most a tenth for each kill
+    last = succeed([*command, "-v"], tmp_path, process=True)
+    assert (last.out, counts(last.err)) == (whole.out, counts(whole.err))
+    assert steps(work, "begun") == begun
+
+
+def test_a_run_that_chose_an_exact_join_goes_on(tmp_path: Path) -> None:
+    path, work = tmp_path / "topical.txt", tmp_path / "work"
+    path.write_text("".join(f"r{i:05} {' '.join(map(str, x))}\n" for i, x in enumerate(topical())))
+    command = [*RUN, "--threshold=0.7", path]
+    whole = succeed(command, tmp_path, process=True)
+    assert whole.out == succeed([*command, "--exact"], tmp_path, process=True).out
+    more = [f"--work={work}", "--keep-work", f"--jobs={PROCESSES}"]
+    answer, kills = killed([*command, *more], work, tmp_path, seed=1)
+    assert answer == whole.out
+    assert kills
+    assert sum("again" in line for line in log_of(work)) == 1  # the choice of the exact join
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [[], ["--output=kept"], ["--output=links"], ["--exact"]],
+)
+def test_the_answer_is_the_same_and_the_folder_is_removed(flags: list[str], tmp_path: Path) -> None:
+    command = [*RUN, *flags, VIDEOS]
+    result = succeed([*command, "--work", tmp_path / "w"], tmp_path)
+    assert result.out == succeed([*command, "--memory=0"], tmp_path).out
+    assert not (tmp_path / "w").exists()
+
+
+@pytest.mark.parametrize("suffix", [".txt.gz", ".csv", ".jsonl"])
+def test_other_formats_are_divided_without_a_loss(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"x{suffix}"
+    texts = [" ".join(random.Random(i // 2).sample("abcdefghijklmnop", 9)) for i in range(9000)]
+    if suffix == ".csv":
+        path.write_text("id,text\n" + "".join(f"{i},{text}\n" for i, text in enumerate(texts)))
+    elif suffix == ".jsonl":
+        rows = (json.dumps({"id": i, "text": text}) for i, text in enumerate(texts))
+        path.write_text("\n".join(rows) + "\n")
+    else:
+        lines = "".join(f"{i}\t{text}\n" for i, text in enumerate(texts))
+        path.write_bytes(gzip.compress(lines.encode()))
+    command = [*RUN, "--shingle=word:1", *["--input=text"] * (suffix == ".txt.gz"), path]
+    result = succeed([*command, "--work", tmp_path / "w", "--keep-work"], tmp_path)
+    assert result.count("records") == 9000
+    assert result.out == succeed(command, tmp_path).out
+    assert len(result.out.splitlines()) >= 4500
+    assert steps(tmp_path / "w", "done")
+
+
+def begun(tmp_path: Path, *flags: str) -> tuple[list[Any], Path, Path]:
+    """Make a run that is kept; return its command, its folder and its input."""
+    path, work = tmp_path / "videos.txt", tmp_path / "work"
+    shutil.copy(VIDEOS, path)
+    command = [*RUN, *flags, "--work", work, "--keep-work", path]
+    succeed(command, tmp_path)
+    return command, work, path
+
+
+def unchanged(work: Path) -> dict[str, bytes]:
+    return {str(p): p.read_bytes() for p in work.rglob("*") if p.is_file()}
+
+
+def test_other_options_are_refused(tmp_path: Path) -> None:
+    command, work, _ = begun(tmp_path, "--bands=4", "--rows=9")
+    before = unchanged(work)
+    said = f"--work {work}: belongs to another run, with --bands=4 where this has --bands=5; "
+    anew = f"repeat that one, or name another folder; to start anew, type: rm -r {work}/{OURS}"
+    other = [*RUN, "--bands=5", "--rows=9", *command[-4:]]
+    refuse(other, tmp_path, said + anew)
+    refuse([*command, "--audit=5"], tmp_path, "with no where this has --audit=5")
+    refuse(
+        [*command, "--output=kept"], tmp_path, "with --output=pairs where this has --output=kept"
+    )
+    refuse([*command, VIDEOS], tmp_path, "belongs to another run, of ")
+    assert unchanged(work) == before
+
+
+@pytest.mark.parametrize("how", ["longer", "other bytes", "touched", "replaced"])
+def test_a_changed_input_is_refused(how: str, tmp_path: Path) -> None:
+    command, work, path = begun(tmp_path)
+    status, data = path.stat(), path.read_bytes()
+    if how == "longer":
+        path.write_bytes(data + b"x 1 2 3\n")
+    elif how == "other bytes":
+        path.write_bytes(data[:-2] + b"7\n")
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    elif how == "touched":
+        os.utime(path)
+    else:
+        shutil.copy2(path, tmp_path / "new")
+        os.replace(tmp_path / "new", path)
+    what = {
+        "longer": "size, time of change, first or last bytes",
+        "other bytes": "first or last bytes",
+        "touched": "time of change",
+        "replaced": "inode",
+    }[how]
+    said = f"{path}: has changed since the run in --work {work} began: its {what}; to start anew"
+    refuse(command, tmp_path, said)
+
+
+def test_another_version_is_refused(tmp_path: Path) -> None:
+    command, work, _ = begun(tmp_path)
+    log = work / OURS / "run.jsonl"
+    log.write_text(log.read_text().replace(f'"neardup": "{VERSION}"', '"neardup": "0.0.9"'))
+    refuse(command, tmp_path, f"belongs to another run, of neardup 0.0.9, and this is {VERSION}; ")
+
+
+def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
+    command, work, _ = begun(tmp_path)
+    descriptor = os.open(work / OURS, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        refuse(command, tmp_path, f"--work {work}: another run is using it; wait until that has")
+    finally:
+        os.close(descriptor)
+    succeed(command, tmp_path)
+
+
+def test_files_of_others_are_left(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "sub").mkdir(parents=True)
+    (work / "letter.txt").write_text("mine")
+    succeed([*RUN, "--work", work, VIDEOS], tmp_path)
+    assert sorted(path.name for path in work.iterdir()) == ["letter.txt", "sub"]
+    command, work, _ = begun(tmp_path)
+    (work / OURS / "files" / "notes").write_text("mine")
+    succeed([word for word in command if word != "--keep-work"], tmp_path)
+    left = [path.name for path in work.rglob("*") if path.is_file()]
+    assert sorted(left) == ["letter.txt", "notes"]
+    said = f"{work}/{OURS} has files, but no list of them that a run has written; it is left as it"
+    refuse(command, tmp_path, said)
+    assert (work / OURS / "files" / "notes").read_text() == "mine"
+
+
+def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    command, work, _ = begun(tmp_path)
+    pairs = max((work / OURS / "files").glob("pairs.*"), key=lambda path: path.stat().st_size)
+    data = pairs.read_bytes()
+    pairs.write_bytes(data.replace(b"VIDEO", b"VIDEX", 1))
+    anew = f"to start anew, type: rm -r {work}/{OURS}"
+    refuse(command, tmp_path, f"{pairs}: is damaged, or missing; {anew}", code=1)
+    pairs.unlink()
+    refuse(command, tmp_path, f"{pairs}: is damaged, or missing; {anew}", code=1)
+    pairs.write_bytes(data)
+    log = work / OURS / "run.jsonl"
+    with log.open("ab") as file:
+        file.write(b'{"done": ["reduce')  # cut short by the end of the machine
+    succeed(command, tmp_path)
+    log.write_bytes(log.read_bytes().replace(b'"begun"', b'"begun', 1))
+    refuse(command, tmp_path, f"{log}: is damaged; {anew}", code=1)
+
+
+def test_a_full_disk(medium: Path, tmp_path: Path) -> None:
+    """With a full disk the run fails; when there is room, the same line goes on."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    answer = succeed([*RUN, medium], tmp_path).out
+    with small_disk(disk, "40M"):
+        command = [*RUN, "--work", disk / "w", medium]
+        (disk / "ballast").write_bytes(bytes(30 << 20))
+        result = run(command, tmp_path, process=True)
+        assert result.code == 1
+        assert "No space left on device" in result.err
+        assert "to go on, type the same line again" in result.err
+        done = len(steps(disk / "w", "done"))
+        assert done
+        (disk / "ballast").unlink()
+        result = succeed(command, tmp_path)
+        assert f"goes on; {done} steps are done" in result.err
+        assert result.out == answer
+        assert not (disk / "w").exists()
+
+
+def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    refuse([*RUN, "--work", tmp_path / "file", VIDEOS], tmp_path, "is a file; name a folder")
+    missing = tmp_path / "no" / "w"
+    said = f"--work {missing}: cannot be used: {missing}: No such file or directory; name another"
+    refuse([*RUN, "--work", missing, VIDEOS], tmp_path, said, code=1)
+    refuse([*RUN, "--work", "", VIDEOS], tmp_path, "--work: expected the name of a file, got ''")
+    refuse([*RUN, "--keep-work", VIDEOS], tmp_path, "--keep-work keeps the folder of --work DIR")
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    work, tmp = tmp_path / "w", tmp_path / "tmp"
+    work.mkdir()
+    tmp.mkdir()
+    tmp.chmod(0o777)
+
+    def refused() -> None:
+        said = (
+            f"--work {work}: cannot be used: {work}/{OURS}: Permission denied; name another folder"
+        )
+        refuse([*RUN, "--work", work, VIDEOS], tmp, said, code=1, process=True)
+
+    as_nobody(refused, work)
+
+
+def test_inputs_that_cannot_be_read_again_are_refused(tmp_path: Path) -> None:
+    said = "--work: - cannot be read again after an interruption; write it to a file, and name that"
+    refuse([*RUN, "--work", tmp_path / "w", "-"], tmp_path, said, stdin=b"a 1\n")
+    succeed([*NEARDUP, "index", VIDEOS, "--to", tmp_path / "index"], tmp_path)
+    command = [*RUN, "--work", tmp_path / "w", "--against", tmp_path / "index", VIDEOS]
+    refuse(command, tmp_path, f"--work: {tmp_path}/index is an index; name the files of the old")
+    assert not (tmp_path / "w").exists()
