@@ -17,7 +17,9 @@ from typing import Any
 
 import pytest
 
+from neardup.engines.local import work_folder
 from neardup.runtime import VERSION
+from neardup.runtime.program import StageError
 from tests.engines.test_scheme_choice import topical
 from tests.support.engines import NEARDUP, ROOT, VIDEOS, environment, refuse, run, succeed
 from tests.support.failing import as_nobody, small_disk
@@ -104,7 +106,7 @@ def test_a_run_that_is_killed_goes_on(flags: list[str], medium: Path, tmp_path: 
     assert answer == whole.out
     assert kills == KILLS
     begun, done = steps(work, "begun"), steps(work, "done")
-    assert len(done) == len(set(done)) > 100
+    assert len(done) == len(set(done)) > 80
     again = len(begun) - len(done)
     assert 0 < again <= kills * PROCESSES
     assert 10 * again / kills <= len(done)  # at most a tenth for each kill
@@ -293,18 +295,16 @@ def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    work, tmp = tmp_path / "w", tmp_path / "tmp"
-    work.mkdir()
-    tmp.mkdir()
-    tmp.chmod(0o777)
+    said = f"--work {tmp_path}: cannot be used: {tmp_path}/{OURS}: Permission denied; name another"
 
     def refused() -> None:
-        said = (
-            f"--work {work}: cannot be used: {work}/{OURS}: Permission denied; name another folder"
-        )
-        refuse([*RUN, "--work", work, VIDEOS], tmp, said, code=1, process=True)
+        with (
+            pytest.raises(StageError, match=re.escape(said)),
+            work_folder.opened(str(tmp_path), [], [], quiet=True, keep=False),
+        ):
+            raise AssertionError("it can be written")
 
-    as_nobody(refused, work)
+    as_nobody(refused, tmp_path)
 
 
 def test_inputs_that_cannot_be_read_again_are_refused(tmp_path: Path) -> None:

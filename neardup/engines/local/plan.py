@@ -209,7 +209,7 @@ def everywhere(
                 )
     else:
         for k in range(steps):
-            workers.start(f"{name} {k + 1}" if steps > 1 else name, partial(task, plan, k))
+            workers.start(f"{name} {k + 1}", partial(task, plan, k))
     workers.together()
 
 

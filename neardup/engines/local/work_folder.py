@@ -53,6 +53,7 @@ HELP = (
     "steps in files, whatever --memory is; DIR is removed at the end"
 )
 KEEP_HELP = "leave the files of --work there at the end"
+HEAD = {"neardup", "options", "inputs"}
 STATE = ("inode", "size", "time of change", "first or last bytes")
 
 
@@ -64,7 +65,7 @@ class Work:
         self.files, self.log = self.root / FILES, self.root / LOG
         self.done: set[tuple[str, int]] = set()
         self.valid: dict[str, list[int]] = {}  # file: its bytes and checksum
-        self.finished = False
+        self.is_again = self.finished = False
         self._known: dict[str, int] = {}
         self._sessions: list[list[dict[str, Any]]] = [[]]  # reports
         self._made: set[str] = set()
@@ -82,7 +83,7 @@ class Work:
             self._sessions[-1] += line["reports"]
         elif "again" in line:
             self.done -= {step for step in self.done if step[0] in line["again"]}
-            self._known["again"] = 1
+            self.is_again = True
         else:
             self._known.update(line)
         for name in line.get("spent", ()):
@@ -94,10 +95,6 @@ class Work:
             self._append({name: value})
             self._known[name] = value
         return self._known[name]
-
-    @property
-    def is_again(self) -> bool:
-        return "again" in self._known
 
     def again(self, stage: str, spent: Iterable[Path]) -> None:
         """Forget that a stage is done, whose files are `spent`: other settings were chosen."""
@@ -133,10 +130,7 @@ class Work:
             path.unlink()
 
     def reports(self, last: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the reports of all steps, and the `last` ones, without the time between sessions.
-
-        Each process that ran steps has its own sessions: `done` lines are read again.
-        """
+        """Return the reports of all steps and `last`, without the time between sessions."""
         sessions = Work(self.name, _lines_of(self.log)[0])._sessions
         sessions[-1] += last
         start = None
@@ -144,7 +138,7 @@ class Work:
             end = max(report["ended"] for report in reports)
             gap = 0.0 if start is None else start - end
             for report in reports:
-                report["started"], report["ended"] = report["started"] + gap, report["ended"] + gap
+                report.update(started=report["started"] + gap, ended=report["ended"] + gap)
             start = min(report["started"] for report in reports)
         return [report for reports in sessions for report in reports]
 
@@ -200,7 +194,7 @@ def opened(
     UsageError if it belongs to a run with other options or inputs, or another process uses it.
     """
     for file in inputs:
-        if not os.path.isfile(file):
+        if file == "-" or not os.path.isfile(file):
             raise UsageError(
                 f"--work: {file} cannot be read again after an interruption; write it to a file, "
                 "and name that: cat > FILE"
@@ -265,8 +259,8 @@ def _begun(root: Path, name: str, head: dict[str, Any]) -> list[dict[str, Any]]:
             os.truncate(log, whole)
         if lines:
             return lines
-    others = {entry.name for entry in os.scandir(root)} - {FILES, LOG, f"{LOG}.half"}
-    others = {each for each in others if not re.fullmatch(atomic_write.MADE, each)}
+    made = re.compile(rf"{FILES}|{LOG}|{LOG}\.half|{atomic_write.MADE}")
+    others = [entry.name for entry in os.scandir(root) if not made.fullmatch(entry.name)]
     if others or any((root / FILES).iterdir()):
         raise UsageError(
             f"--work {name}: {root} has files, but no list of them that a run has written; it is "
@@ -285,28 +279,34 @@ def _lines_of(log: Path) -> tuple[list[dict[str, Any]], int]:
     data = log.read_bytes()
     whole = data.rfind(b"\n") + 1
     try:
-        return [json.loads(line) for line in data[:whole].splitlines()], whole
-    except ValueError:
+        lines = [json.loads(line) for line in data[:whole].splitlines()]
+        if lines and not lines[0].keys() >= HEAD:
+            raise ValueError
+        return lines, whole
+    except (AttributeError, ValueError):
         anew = f"rm -r {shlex.quote(str(log.parent))}"
         raise StageError(f"{log}: is damaged; to start anew, type: {anew}") from None
 
 
 def _check_head(work: Work, before: dict[str, Any], now: dict[str, Any]) -> None:
     """Raise UsageError unless the run that began has the version, options and inputs of this."""
-    said = f"--work {work.name}: belongs to another run"
-    anew = f"repeat that one, or name another folder; {work.anew()}"
-    if before.get("neardup") != now["neardup"]:
-        versions = f"of neardup {before.get('neardup')}, and this is {now['neardup']}"
-        raise UsageError(f"{said}, {versions}; {anew}")
     gone, new = (
-        " ".join(shlex.quote(word) for word in one["options"] if word not in other["options"])
+        shlex.join(word for word in one["options"] if word not in other["options"])
         for one, other in ((before, now), (now, before))
     )
-    if gone or new:
-        raise UsageError(f"{said}, with {gone or 'no'} where this has {new or 'none'}; {anew}")
     names, others = ([state[0] for state in each["inputs"]] for each in (before, now))
-    if names != others:
-        raise UsageError(f"{said}, of {', '.join(names)}; {anew}")
+    differs = ""
+    if before["neardup"] != now["neardup"]:
+        differs = f"of neardup {before['neardup']}, and this is {now['neardup']}"
+    elif gone or new:
+        differs = f"with {gone or 'no'} where this has {new or 'none'}"
+    elif names != others:
+        differs = f"of {', '.join(names)}"
+    if differs:
+        raise UsageError(
+            f"--work {work.name}: belongs to another run, {differs}; repeat that one, or name "
+            f"another folder; {work.anew()}"
+        )
     for old, new_ in zip(before["inputs"], now["inputs"]):
         if old != new_:
             changed = [what for what, a, b in zip(STATE, old[1:], new_[1:]) if a != b]
@@ -322,13 +322,8 @@ def _state_of(name: str) -> list[Any]:
         digest = blake2b(file.read(HASHED), digest_size=16)
         file.seek(max(0, status.st_size - HASHED))
         digest.update(file.read(HASHED))
-    return [
-        os.path.abspath(name),
-        status.st_ino,
-        status.st_size,
-        status.st_mtime_ns,
-        digest.hexdigest(),
-    ]
+    numbers = status.st_ino, status.st_size, status.st_mtime_ns
+    return [os.path.abspath(name), *numbers, digest.hexdigest()]
 
 
 def _checksum(path: "str | Path") -> list[int]:
@@ -342,13 +337,12 @@ def _checksum(path: "str | Path") -> list[int]:
 
 def _sync(folder: Path) -> None:
     """Wait until all files in the folder's file system are on disk."""
+    syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+    if syncfs is None:  # not on Linux
+        os.sync()
+        return
     descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
-        if syncfs is None:  # not on Linux
-            os.sync()
-        elif syncfs(descriptor):
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number), str(folder))
-    finally:
-        os.close(descriptor)
+    failed = syncfs(descriptor)
+    os.close(descriptor)
+    if failed:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(folder))
