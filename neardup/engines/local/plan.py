@@ -21,7 +21,7 @@ import numpy as np
 from neardup.engines.local.answer_file import Answer
 from neardup.engines.local.key_pruning import record_sketches
 from neardup.engines.local.spilled_buckets import files_for
-from neardup.engines.local.work_folder import Work
+from neardup.engines.local.work_folder import RunWork
 from neardup.engines.local.workers import Progress, Workers, copied, program, total_size, turns
 from neardup.options.settings import Settings
 from neardup.reading.blocks import BLOCK_BYTES, NEW, Block
@@ -68,7 +68,7 @@ class Plan(NamedTuple):
     unchanged: Unchanged = NO_FILES
     lists_removed: bool = False  # True for a list of removed ids, checked against kept ones
     audit: int = 0  # ids whose pairs are found exactly, too
-    work: "Work | None" = None  # the folder of a run that can go on
+    work: "RunWork | None" = None  # the folder of a run that can go on
     processes: int = 1
     blocks: "Iterator[Block] | None" = None  # of the share of the input that is being read
 

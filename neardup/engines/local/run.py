@@ -227,7 +227,7 @@ def inputs_of(
 
 def opened_work(
     args: argparse.Namespace, options: table.Options, names: list[str], lists_removed: bool
-) -> "AbstractContextManager[work_folder.Work | None]":
+) -> "AbstractContextManager[work_folder.RunWork | None]":
     """Return the folder of --work, to be opened, or None; UsageError if it cannot be used."""
     if args.work is None:
         return nullcontext()

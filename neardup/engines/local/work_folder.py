@@ -57,7 +57,7 @@ HEAD = {"neardup", "options", "inputs"}
 STATE = ("inode", "size", "time of change", "first or last bytes")
 
 
-class Work:
+class RunWork:
     """The open folder of a run; `done` has the steps that need not be done again."""
 
     def __init__(self, name: str, lines: list[dict[str, Any]]):
@@ -131,7 +131,7 @@ class Work:
 
     def reports(self, last: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the reports of all steps and `last`, without the time between sessions."""
-        sessions = Work(self.name, _lines_of(self.log)[0])._sessions
+        sessions = RunWork(self.name, _lines_of(self.log)[0])._sessions
         sessions[-1] += last
         start = None
         for reports in filter(None, reversed(sessions)):
@@ -188,7 +188,7 @@ class Work:
 @contextmanager
 def opened(
     name: str, options: list[str], inputs: Sequence[str], quiet: bool, keep: bool
-) -> Iterator[Work]:
+) -> Iterator[RunWork]:
     """Context manager: open, check and lock the folder of a run; remove it if the run `finished`.
 
     UsageError if it belongs to a run with other options or inputs, or another process uses it.
@@ -215,7 +215,7 @@ def opened(
     try:
         head = {"neardup": VERSION, "options": options, "inputs": list(map(_state_of, inputs))}
         lines = _begun(root, name, head)
-        work = Work(name, lines)
+        work = RunWork(name, lines)
         if lines:
             _check_head(work, lines[0], head)
             if not quiet:
@@ -288,7 +288,7 @@ def _lines_of(log: Path) -> tuple[list[dict[str, Any]], int]:
         raise StageError(f"{log}: is damaged; to start anew, type: {anew}") from None
 
 
-def _check_head(work: Work, before: dict[str, Any], now: dict[str, Any]) -> None:
+def _check_head(work: RunWork, before: dict[str, Any], now: dict[str, Any]) -> None:
     """Raise UsageError unless the run that began has the version, options and inputs of this."""
     gone, new = (
         shlex.join(word for word in one["options"] if word not in other["options"])
