@@ -93,7 +93,7 @@ class Settings(NamedTuple):
         if output.decides and isinstance(measure, SetMeasure):
             measure = measure.undirected()  # the order of a decision gives the direction
         tag, mark, rule = _decision(options, measure.nested, form)
-        not_pairs = _not_pairs(options, output, measure.nested, form, tag)
+        not_pairs = _not_pairs(options, output, measure.nested, form)
         if options.verify != table.EXACT:
             scheme, measure, output = _estimated(options, scheme, name, request)
         if measure.directed and not output.directed:
@@ -103,7 +103,7 @@ class Settings(NamedTuple):
                 f"none; use --{instead}, the larger of both directions"
             )
         weights = scheme.weights
-        if form.sets_apart and weights and weights.idf:
+        if form.values and form.values.equal and weights and weights.idf:
             raise UsageError(IDF_WITHIN)
         max_line = table.DEFAULT_MAX_LINE
         if options.max_line is not None:
@@ -171,7 +171,8 @@ class Settings(NamedTuple):
             lines = TwinEdges
         nested = output.decides == RECORDS and self.measure.nested
         two = self.against or values is not None
-        pairing = pairs(counters, two, self.between, nested, self.not_pairs, equal)
+        out = self.not_pairs and replace(self.not_pairs, tag=self.tag)
+        pairing = pairs(counters, two, self.between, nested, out, equal)
         written = lines(self.measure, None if output.decides else self.tag)
         return (kind or edges)(self.scheme, self.measure, counters, pairing, written)
 
@@ -211,7 +212,8 @@ def values_of(options: Options) -> Values | None:
     if options.within is not None and options.across is not None:
         raise UsageError("--within and --across limit the same pairs; leave one of them out")
     if options.within is not None:
-        return Values.of(WITHIN, options.within)
+        in_ids = options.not_pairs is not None  # whose digests are those of the sets as they are
+        return Values.of(WITHIN, options.within)._replace(in_ids=in_ids)
     return None if options.across is None else Values.of(ACROSS, options.across)
 
 
@@ -333,21 +335,17 @@ def _max_bad(options: Options) -> Fraction:
 
 
 def _not_pairs(
-    options: Options, output: Output, nested: bool, form: InputFormat, tag: Tag | None
+    options: Options, output: Output, nested: bool, form: InputFormat
 ) -> NotPairs | None:
     """Return the pairs of --not-pairs; UsageError if another option does not fit it."""
     if options.not_pairs is None:
         return None
-    if form.values:
-        raise UsageError(
-            f"--not-pairs cannot be used with {form.values.flag}; leave one of them out"
-        )
     if output.decides and nested and options.against:
         raise UsageError(
             f"--not-pairs cannot be used with --measure {options.measure}, --against and "
             f"--output {options.output}; use --output pairs"
         )
-    return NotPairs.read(options.not_pairs, form.making(), tag)
+    return NotPairs.read(options.not_pairs, form.making())
 
 
 def _decision(

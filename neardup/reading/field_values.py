@@ -5,8 +5,9 @@
 
 Two sets of tokens are *apart* if their tokens were shifted by hashes of different values: they have
 no token in common, so that no scheme, join or engine has to know about --within.  Similarities of
-sets with one value do not change.  --across, and fingerprints, whose bits cannot be shifted, need
-the hash in addition to the id: it is the last column of `Batch.ranks`, and then in the tagged id.
+sets with one value do not change.  --across, fingerprints, whose bits cannot be shifted, and
+--not-pairs, which has digests of sets, need the hash in addition to the id: it is the last column
+of `Batch.ranks`, and then in the tagged id.
 
 A record without a value (null, an empty text, or no match) is compared with none.  Two values have
 the same hash once in 2^64.
@@ -42,6 +43,7 @@ class Values(NamedTuple):
     flag: str
     field: str
     pattern: re.Pattern[str] | None = None
+    in_ids: bool = False  # with --within: in tagged ids, as with --across, and sets as they are
 
     @classmethod
     def of(cls, flag: str, text: str) -> Values:

@@ -262,11 +262,12 @@ class InputFormat(NamedTuple):
     @property
     def sets_apart(self) -> bool:
         """True if sets with different values of --within have no tokens in common."""
-        return self.values is not None and self.values.equal and not self.bits
+        values = self.values
+        return values is not None and values.equal and not (self.bits or values.in_ids)
 
     @property
     def pairs_by_value(self) -> bool:
-        """True if values decide on pairs of records: --across, or --within of fingerprints."""
+        """True if values decide on pairs of records: --across, or --within of sets together."""
         return self.values is not None and not self.sets_apart
 
     def _records(self, needs_id: bool = False) -> Callable[[Any], Iterator[Record]]:

@@ -65,8 +65,9 @@ class Sketches(NamedTuple):
         kinds = np.empty(0, np.uint64)
         if settings.form.pairs_by_value:
             kinds = batch.ranks[:, -1] + (batch.places < NEW).astype(np.uint64)
-        elif settings.not_pairs and settings.not_pairs.by_ids:
-            kinds = settings.not_pairs.kinds(batch.ids)
+        if settings.not_pairs and settings.not_pairs.by_ids:
+            apart = settings.not_pairs.kinds(batch.ids)
+            kinds = kinds + apart if len(kinds) else apart
         return cls(sizes, *bitmaps_and_sums(sets), keys, kinds)
 
     @classmethod

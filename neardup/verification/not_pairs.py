@@ -106,8 +106,8 @@ class NotPairs:
     """The pairs that are kept out of an answer.
 
     by_ids: {two ids in order: the digests of which both must have one, or none for any}; by_sets:
-    two digests in order; tag: the format of ids in buckets.  A record is *apart* if its id is in
-    `by_ids`: then it may lack a partner that its copies have.
+    two digests in order; tag: the format of ids in buckets, or None.  A record is *apart* if its
+    id is in `by_ids`: then it may lack a partner that its copies have.
     """
 
     by_ids: Mapping[Two, frozenset[bytes]]
@@ -115,12 +115,12 @@ class NotPairs:
     tag: Tag | None = None
 
     @classmethod
-    def read(cls, name: str, making: str, tag: Tag | None) -> NotPairs:
+    def read(cls, name: str, making: str) -> NotPairs:
         """Read a verdict file, or a plain list; StageError for any other file."""
         path = Path(name)
         data = path.read_bytes()
         if not data.startswith(MARK):
-            return cls(dict.fromkeys(_listed(name, data), frozenset()), frozenset(), tag)
+            return cls(dict.fromkeys(_listed(name, data), frozenset()), frozenset())
         found, whole = read_verdicts(path, making)
         if whole < len(data):
             raise StageError(
@@ -134,7 +134,7 @@ class NotPairs:
                 ids = _two(*verdict.ids)
                 by_ids[ids] = by_ids.get(ids, frozenset()) | {verdict.sets[0]}
         by_sets = (_two(*verdict.sets) for verdict in different if len(set(verdict.sets)) == 2)
-        return cls(by_ids, frozenset(by_sets), tag)
+        return cls(by_ids, frozenset(by_sets))
 
     @cached_property
     def _ids(self) -> frozenset[bytes]:

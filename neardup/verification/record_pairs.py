@@ -56,10 +56,11 @@ class EveryPair:
 
     def kind_of(self, id_: bytes) -> bytes:
         """Return what records must have in common to be joined as one set, besides their set."""
+        apart = id_ if self.not_pairs and self.not_pairs.is_apart(id_) else b""
         if self.equal_values is None:
-            return id_ if self.not_pairs and self.not_pairs.is_apart(id_) else b""
+            return apart
         value = hash_digits(id_)
-        return value if self.equal_values else id_[:1] + value
+        return (value if self.equal_values else id_[:1] + value) + apart
 
     def rows(self, batch: BucketBatch) -> BucketBatch:
         """Return the batch with a row for each set and kind of record."""
@@ -67,7 +68,7 @@ class EveryPair:
         if (self.equal_values is None and not by_ids) or not len(batch):
             return batch
         kinds = [_by_kind(ids, self.kind_of) if len(ids) > 1 else [ids] for ids in batch.ids]
-        if self.first_only and self.equal_values is False:
+        if self.first_only and self.equal_values is False and not by_ids:
             # Old records are always kept.  Of three values, any two records have one as a reason.
             kinds = [
                 [part for k, part in enumerate(parts) if k < 3 or not is_old(part[0])]

@@ -7,6 +7,19 @@ from pathlib import Path
 import pytest
 
 from tests.engines.test_invariance import TEXT
+from tests.engines.test_within import (
+    DENSE,
+    ROWS,
+    WAYS,
+    Row,
+    Similarities,
+    allowed,
+    as_lines,
+    cluster_lines,
+    removed_lines,
+    written,
+)
+from tests.engines.test_within import FLAGS as EXACT
 from tests.support.cases import crossed
 from tests.support.engines import (
     DECIDING,
@@ -116,3 +129,74 @@ def test_where_no_two_records_are_compared(data: bytes, output: str, tmp_path: P
     words = [*RUN_LOCAL, out(tmp_path, "ids"), f"--output={output}", tmp_path / "records"]
     for more in (["--exact"], [], ["--exact", "--memory=0"]):
         assert succeed([*words, *more], tmp_path).out == b""
+
+
+def kept_out(rows: list[Row], way: str, kind: str, folder: Path) -> tuple[str, Similarities]:
+    """Return --not-pairs with some of the pairs that an option allows, and the other pairs."""
+    every = allowed(rows, way)
+    (folder / "pairs").write_bytes(as_lines(rows, every))
+    words = [*NEARDUP, "judge", folder / "pairs", "--records", *written(rows, folder).files]
+    judged = ["--shingle=word:1", "--sample=60", "--terminal"]
+    succeed([*words, *judged], folder, b"d" * 40)
+    lines = (folder / "pairs.verdicts").read_text().splitlines()
+    ids = [line.split("\t")[6:] for line in lines if line.startswith("different")]
+    (folder / "ids").write_text("".join(f"{b}\t{a}\n" for a, b in ids))
+    place = {row.id: i for i, row in enumerate(rows)}
+    gone = [(place[a], place[b]) for a, b in ids]
+    sets = {frozenset((rows[i].words, rows[j].words)) for i, j in gone if kind != "ids"}
+    both = {*gone, *((j, i) for i, j in gone)}
+    left = {
+        (i, j): similarity
+        for (i, j), similarity in every.items()
+        if (i, j) not in both
+        and (rows[i].words == rows[j].words or {rows[i].words, rows[j].words} not in sets)
+    }
+    assert len(gone) == 40
+    assert any(rows[i].words == rows[j].words for i, j in gone)
+    assert 20 < len(left) < len(every)
+    return out(folder, kind), left
+
+
+KINDS = ["ids", "pairs.verdicts"]
+
+
+@crossed(engine=ENGINES, way=list(WAYS), kind=KINDS)
+def test_pairs_of_values(engine: Engine, way: str, kind: str, tmp_path: Path) -> None:
+    """Pairs are kept out among those of equal values, or of different ones."""
+    flag, left = kept_out(ROWS, way, kind, tmp_path)
+    flags = ["--input=jsonl", *EXACT, way, flag]
+    found = engine(written(ROWS, tmp_path), flags, tmp_path)
+    assert in_order(found) == as_lines(ROWS, left)
+    words = [*NEARDUP, "truth", *EXACT[1:], way, flag, tmp_path / "rows.jsonl"]
+    assert in_order(succeed(words, tmp_path).out) == as_lines(ROWS, left)
+
+
+@crossed(engine=DECIDING, way=list(WAYS), kind=KINDS, rows={"dense": DENSE, "few": ROWS})
+def test_decisions_by_value(
+    engine: Deciding, way: str, kind: str, rows: list[Row], tmp_path: Path
+) -> None:
+    flag, left = kept_out(rows, way, kind, tmp_path)
+    given, flags = written(rows, tmp_path), ["--input=jsonl", *EXACT, way, flag]
+    for rule in ("direct", "cluster"):
+        removed = engine(given, [*flags, "--output=removed", f"--rule={rule}"], tmp_path)
+        assert in_order(removed) == removed_lines(rows, left, rule)
+    clusters = engine(given, [*flags, "--output=clusters"], tmp_path)
+    assert in_order(clusters) == cluster_lines(rows, left)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_old_records_by_value(way: str, tmp_path: Path) -> None:
+    """Each old record is a reason to remove, unless the pair is kept out."""
+    flag, left = kept_out(ROWS, way, "ids", tmp_path)
+    lines = (tmp_path / "rows.jsonl").read_bytes().splitlines(keepends=True)
+    old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
+    old.write_bytes(b"".join(lines[:75]))
+    new.write_bytes(b"".join(lines[75:]))
+    words = [*RUN_LOCAL, *EXACT, way, flag, "--output=removed", "--against", old, new]
+    found = [line.split(b"\t")[:2] for line in succeed(words, tmp_path).out.splitlines()]
+    place = {row.id.encode(): i for i, row in enumerate(ROWS)}
+    assert all((place[a], place[b]) in left for a, b in found)
+    kept = [*range(75)]
+    for i in range(75, len(ROWS)):
+        kept += [i] * all((i, k) not in left for k in kept)
+    assert {place[a] for a, _ in found} == {*range(75, len(ROWS))} - {*kept}

@@ -78,14 +78,16 @@ def test_videos(spark: Any, tmp_path: Path, capsys: Any, flags: list[str]) -> No
 
 
 @pytest.mark.parametrize("output", ["pairs", "removed"])
-def test_pairs_are_kept_out(spark: Any, tmp_path: Path, output: str) -> None:
+@pytest.mark.parametrize("way", ["", "--within", "--across"])
+def test_pairs_are_kept_out(spark: Any, tmp_path: Path, output: str, way: str) -> None:
     """The driver reads the file, and tasks get its pairs."""
-    first = succeed([*RUN_LOCAL, VIDEOS], tmp_path).out.splitlines()[:40]
+    values = [f"{way}=id:(.)$"] * bool(way)
+    first = succeed([*RUN_LOCAL, *values, VIDEOS], tmp_path).out.splitlines()[:40]
     ids = b"".join(b"\t".join(line.split(b"\t")[:2]) + b"\n" for line in first)
     (tmp_path / "ids").write_bytes(ids)
-    flags = [f"--output={output}", "--not-pairs", tmp_path / "ids"]
+    flags = [f"--output={output}", *values, "--not-pairs", tmp_path / "ids"]
     expected = succeed([*RUN_LOCAL, *flags, VIDEOS], tmp_path).out
-    assert expected != succeed([*RUN_LOCAL, *flags[:1], VIDEOS], tmp_path).out
+    assert expected != succeed([*RUN_LOCAL, *flags[:-2], VIDEOS], tmp_path).out
     assert answer(spark, tmp_path / "out", *flags, VIDEOS) == expected
 
 

@@ -53,7 +53,8 @@ def answer(spark: SparkSession, args: argparse.Namespace) -> None:
     if options.counts is not None:
         counts = read_counts(options.counts, options.own_counts)
     settings = token_counting.with_cost_printed(Settings.of(options, counts), options.verbosity)
-    options = replace(options, counts=None, own_counts=False, not_pairs=None)
+    out = None if options.not_pairs is None else os.devnull  # tasks are sent what was read
+    options = replace(options, counts=None, own_counts=False, not_pairs=out)
     decided = f"{args.output_folder.rstrip('/')}.neardup-{secrets.token_hex(8)}"
     try:
         reports = _carry_out(spark, args, options, settings, counts, decided)
