@@ -5,7 +5,8 @@
     python3 -m bench.field --quick                      # small data, in a minute or two; no page
 
 The data is that of `bench.data.field_data`.  Each program runs with its default and with looser
-settings, in a process of its own, for at most `--limit` seconds and `--memory` GiB of addresses.
+settings, at most `--settings` in all, in a process of its own, for at most `--limit` CPU seconds of
+each of its processes and `--memory` GiB of addresses.
 The programs are contestants as in `bench.contestants`: those of sets are the ones there, others are
 in `bench.peers`; to add one, see `bench.peers.adapters`.  `--python` has the modules of the others.
 
@@ -37,23 +38,34 @@ from bench.report.tables import markdown, seconds
 from bench.workloads import FOLDER, ROOT, Workload
 
 EQUAL = 0.9  # the recall at which settings are compared
+CLOCK = 20  # times the CPU limit: when a program that sleeps is stopped
+STOPPED = "killed by SIGXCPU"
 NEARDUP = "neardup"
 PAGE, PLOT = ROOT / "bench" / "results" / "field.md", ROOT / "docs" / "field.svg"
 OPENING = f"""# The field
 
 Written by `python3 -m bench.field`, which also draws the plot. Each program runs on the same data,
-with its default (*first setting*), and with looser ones. Shown are the default, and of all settings
-with a recall of {EQUAL} or more the one with the highest precision; that setting is chosen in
-hindsight, for neardup as for the others.
+with its default (*first setting*), and with looser ones: as many for each program that has so many
+(*tried*). Shown are the default, and of all settings with a recall of {EQUAL} or more the one with
+the highest precision; that setting is chosen in hindsight, for neardup as for the others.
 
 *Recall*: the share of wanted pairs that are printed; *precision*: the share of printed pairs that
 are wanted, where pairs of two copies of one thing are not counted. In brackets, 95 % intervals of a
 bootstrap over things. *Removed wrongly*: if of each pair the second is removed, unless the first
 was, the items removed without a kept one that shows the same. *CPU s* and *MiB* (the largest
-process) include the start; the machine was busy with other work: compare ratios. A time limit is
-one of the clock, so that what did not finish here may do so on a free machine. fdupes and jdupes
-print equal files, from which the adapter makes pairs of folders."""
-HEAD = ["program", "setting", "pairs", "recall", "precision", "removed wrongly", "CPU s", "MiB"]
+process) include the start; the machine was busy with other work: compare ratios. Limits are of CPU
+seconds. fdupes and jdupes print equal files, from which the adapter makes pairs of folders."""
+HEAD = [
+    "program",
+    "setting",
+    "tried",
+    "pairs",
+    "recall",
+    "precision",
+    "removed wrongly",
+    "CPU s",
+    "MiB",
+]
 
 
 def ours(*words: str) -> Command:
@@ -145,15 +157,32 @@ def contestants() -> Iterator[Contestant]:
             )
 
 
+def tried(contestants: list[Contestant], most: int) -> Iterator[Contestant]:
+    """Yield at most so many settings of each program: the default, and others evenly.
+
+    >>> one = Contestant("x", "x", "0", "pairs", (), None)
+    >>> [each.banding for each in tried([one._replace(banding=str(i)) for i in range(6)], 3)]
+    ['0', '2', '5']
+    """
+    tools: dict[str, list[Contestant]] = {}
+    for one in contestants:
+        tools.setdefault(one.tool, []).append(one)
+    for some in tools.values():
+        last = len(some) - 1
+        yield from (some[i] for i in sorted({last * k // max(1, most - 1) for k in range(most)}))
+
+
 # ---- running and judging
 
 
 def row_of(task: Task, one: Contestant, args: argparse.Namespace) -> dict[str, Any]:
     """Run a program on the data of its kind, judge its answer, and return a row of the results."""
     workload = Workload(task.kind, task.kind, str(task.path), [], [])
-    command = ["bash", "-c", f'ulimit -v {args.memory << 20}; exec "$@"', "-"]
+    limits = f"ulimit -v {args.memory << 20}; ulimit -St {args.limit}"
+    command = ["bash", "-c", f'{limits}; exec "$@"', "-", *one.command(workload, args.python)]
     output = args.folder / "answer.tsv"
-    run = measured_apart([*command, *one.command(workload, args.python)], str(output), args.limit)
+    run = measured_apart(command, str(output), CLOCK * args.limit)
+    run = run._replace(status="CPU limit" if run.status == STOPPED else run.status)
     row: dict[str, Any] = {"kind": task.kind, "tool": one.tool, "setting": one.banding}
     row |= {"status": run.status, "said": run.said, "cpu": run.cpu, "mebibytes": run.mebibytes}
     if run.status == DONE:
@@ -283,8 +312,8 @@ def better(
     return [f"{when}: {', '.join(said)}"] if said else []
 
 
-def cells(row: dict[str, Any], base: float | None) -> list[str]:
-    names = [row["tool"], row["setting"].replace(DEFAULT, "default")]
+def cells(row: dict[str, Any], base: float | None, tried: int) -> list[str]:
+    names = [row["tool"], row["setting"].replace(DEFAULT, "default"), str(tried)]
     if row["status"] != DONE:
         return [
             *names,
@@ -312,7 +341,11 @@ def section(kind: str, results: dict[str, Any]) -> str:
     for title, rows in (("With defaults:", defaults), (f"At a recall of {EQUAL} or more:", equal)):
         rows.sort(key=lambda row: -row.get("f1", -1))
         own = next((row["cpu"] for row in rows if row["tool"] == NEARDUP), None)
-        parts += [title, markdown(HEAD, [cells(row, own) for row in rows])] if rows else []
+        parts += (
+            [title, markdown(HEAD, [cells(row, own, len(tools[row["tool"]])) for row in rows])]
+            if rows
+            else []
+        )
     edits = {name: 0 for row in defaults for name in row.get("by", {})}
     if len(edits) > 1:
         shares = [
@@ -385,7 +418,8 @@ def main() -> int:
         gone = {one.tool: absent[one.name] for one in here if one.name in absent}
         for tool, what in gone.items():
             print(f"bench: {tool}: no {what} here", file=sys.stderr)
-        rows = [row_of(task, one, args) for one in here if one.name not in absent]
+        there = [one for one in here if one.name not in absent]
+        rows = [row_of(task, one, args) for one in tried(there, args.settings)]
         said = {"about": task.about, "missing": gone, "date": time.strftime("%Y-%m-%d")}
         results["kinds"][kind] = said
         results["rows"] = [row for row in results["rows"] if row["kind"] != kind] + rows
@@ -419,7 +453,8 @@ def command_line() -> argparse.Namespace:
     parser.add_argument(
         "--python", default=sys.executable, help="it has the other programs' modules"
     )
-    parser.add_argument("--limit", type=float, default=120, help="maximum seconds of a run (120)")
+    parser.add_argument("--settings", type=int, default=3, help="maximum of each program (3)")
+    parser.add_argument("--limit", type=int, default=120, help="maximum CPU seconds (120)")
     parser.add_argument("--memory", type=int, default=16, metavar="GIB", help="of addresses (16)")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="for data (.bench)")
     parser.add_argument("--into", type=Path, default=PAGE, metavar="FILE")

@@ -8,16 +8,19 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import bench.data.field_data
 import bench.field
+from bench.contestants import Contestant
 from bench.data.field_data import KINDS, Task, make
-from bench.field import better, judged, pairs_in, removed_wrongly
+from bench.field import better, contestants, judged, pairs_in, removed_wrongly, row_of, tried
 from bench.measure import ROOT
 from bench.peers import adapters
 
@@ -100,6 +103,21 @@ def test_data_is_the_same_each_time(kind: str, tmp_path: Path) -> None:
     assert len(first.counted(first.wanted)) == len(first.wanted)
 
 
+def test_limits_are_of_cpu_seconds_and_settings_as_many_for_each(tmp_path: Path) -> None:
+    """A program that sleeps goes on; one that computes is stopped."""
+    task = TASK._replace(path=tmp_path)
+    args = SimpleNamespace(limit=1, memory=4, folder=tmp_path, python="")
+    for script, status in (("import time; time.sleep(1.5)", "done"), ("while 1: 1", "CPU limit")):
+        command = [sys.executable, "-c", script]
+        one = Contestant("x", "x", "", "pairs", ("texts",), lambda *_, c=command: c)
+        row = row_of(task, one, args)
+        assert row["status"] == status
+    every = [one for one in contestants() if "texts" in one.kinds]
+    found = Counter(one.tool for one in tried(every, 3))
+    assert {*found.values()} == {3}
+    assert list(tried(every, 99)) == every
+
+
 @pytest.mark.slow
 def test_a_quick_run(tmp_path: Path) -> None:
     """A small run of every kind but sets, with neardup, a program of ours, and a missing one."""
@@ -115,5 +133,5 @@ def test_a_quick_run(tmp_path: Path) -> None:
         section = page.partition(f"## {kind.title()}\n")[2].partition("\n## ")[0]
         assert re.search(r"^\| neardup \| .* \| [01]\.\d+ \(", section, re.M), kind
     assert "Not installed: czkawka (no czkawka_cli)." in page
-    assert "| words in a row | 13 |" in page
+    assert "| words in a row | 13 | 3 |" in page
     assert str(tmp_path) not in page
