@@ -4,6 +4,9 @@
 
 The texts are those below /usr/share/doc.  Where these are too few, they come again with the words
 of each paragraph in another order, which repeats no passage.  A tenth of all texts gets a licence.
+
+The rows without MB are the hardest texts: one or two words over and over, a text as long as
+--max-line allows, without a repeated word, and many equal texts.
 """
 
 from __future__ import annotations
@@ -16,12 +19,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 DOCS, LICENCES = Path("/usr/share/doc"), Path("/usr/share/common-licenses")
 LONGEST = 1 << 20  # bytes of a text
 CALLS = (["--length=50"], ["--length=13"], ["--length=50", "--output=kept"])
+HARD: dict[str, Iterable[Iterable[str]]] = {  # texts in parts, so that this process stays small
+    "`a a …`": [["a " * 1000] * 12_000],
+    "`a b a b …`": [["a b " * 1000] * 6_000],
+    "`0 1 2 …`": [(f"{number} " for number in range(8_000_000))],
+    "`0 … 99`, 100,000 times": [[" ".join(map(str, range(100)))]] * 100_000,
+}
 
 
 def documents() -> Iterator[str]:
@@ -63,19 +72,28 @@ def measured(words: list[str]) -> list[str]:
     return [*(f"{each:.0f}" for each in seconds), f"{used.ru_maxrss >> 10}", said[-1]]
 
 
+def row(name: str, texts: Iterable[Iterable[str]], calls: Iterable[list[str]]) -> None:
+    """Print the rows of some texts."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "texts.jsonl")
+        with path.open("w", encoding="utf-8") as file:
+            for number, text in enumerate(texts):
+                file.write(f'{{"id": {number}, "text": "')
+                file.writelines(json.dumps(part)[1:-1] for part in text)
+                file.write('"}\n')
+        for flags in calls:
+            command = [sys.executable, "-m", "neardup", "passages", *flags, str(path)]
+            cells = [name, f"`{' '.join(flags)}`", *measured(command)]
+            print(f"| {' | '.join(cells)} |", flush=True)
+
+
 def main() -> None:
     print(f"# Passages in package texts\n\n{__doc__ and __doc__.split(chr(10) * 2, 1)[1]}")
     print("| MB | options | CPU s | s | MiB | result |\n|---:|---|---:|---:|---:|---|")
-    with tempfile.TemporaryDirectory() as folder:
-        for megabytes in map(int, sys.argv[1:]):
-            path = Path(folder, "texts.jsonl")
-            with path.open("w", encoding="utf-8") as file:
-                for number, text in enumerate(texts(megabytes * 10**6)):
-                    file.write(json.dumps({"id": number, "text": text}) + "\n")
-            for flags in CALLS:
-                command = [sys.executable, "-m", "neardup", "passages", *flags, str(path)]
-                cells = [str(megabytes), f"`{' '.join(flags)}`", *measured(command)]
-                print(f"| {' | '.join(cells)} |", flush=True)
+    for megabytes in map(int, sys.argv[1:]):
+        row(str(megabytes), ([text] for text in texts(megabytes * 10**6)), CALLS)
+    for name, hard in HARD.items():
+        row(name, hard, (["--max-line=64"], ["--max-line=64", "--output=kept"]))
 
 
 if __name__ == "__main__":

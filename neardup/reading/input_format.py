@@ -48,6 +48,7 @@ from neardup.reading.text_rows import (
     row_records,
     text_lines,
     text_parser,
+    unstripped,
 )
 from neardup.runtime.program import NUMBER_ROWS, StageError, UsageError, not_one_of, to_add
 from neardup.runtime.summary import DOCUMENTS
@@ -276,13 +277,16 @@ class InputFormat(NamedTuple):
         content_of = partial(of_row, bits=self.bits) if self.bits else None
         return partial(row_records, fields=self.fields, needs_id=needs_id, content_of=content_of)
 
-    def texts(self, block: Any) -> Iterator[Record]:
+    def texts(self, block: Any, as_they_are: bool = False) -> Iterator[Record]:
         """Yield the records of a block as texts; shingles and fingerprints are separated by blanks.
 
-        Lines of shingles are not checked.
+        Lines of shingles are not checked.  as_they_are: those of fields keep the blanks around them
         """
         if self.shingle is not None or self.bits:
-            for record in self._records()(block):
+            records = self._records()
+            if as_they_are and self.fields:
+                records = partial(row_records, fields=self.fields, content_of=unstripped)
+            for record in records(block):
                 content = record.content
                 if not record.flaw:
                     if not isinstance(content, str):

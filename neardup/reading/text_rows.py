@@ -220,6 +220,13 @@ def content(row: Row, fields: Fields) -> str | np.ndarray:
     return text
 
 
+def unstripped(row: Row, fields: Fields) -> str | np.ndarray:
+    """Return the text of a row as `content` does, but with the blanks around it."""
+    found = content(row, fields)
+    values = [value for name in fields.texts if (value := fields.value(row, name)) is not None]
+    return "\n".join(texts_in(values)) if isinstance(found, str) else found
+
+
 def _has_texts(values: list[Any]) -> bool:
     return bool(values) and (values[0] is None or isinstance(values[0], (str, list, dict)))
 

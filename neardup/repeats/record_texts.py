@@ -105,8 +105,8 @@ def _text(row: Row, fields: text_rows.Fields, single: bool) -> str:
             f"--output kept cuts a field of the row, and {fields.texts[0]!r} is inside of another "
             "one; to list passages, leave --output out"
         )
-    values = [value for name in fields.texts if (value := fields.value(row, name)) is not None]
-    is_text = isinstance(text_rows.content(row, fields), str)
-    if not is_text or (single and not isinstance(values[0], str)):
+    text = text_rows.unstripped(row, fields)
+    whole = not single or isinstance(fields.value(row, fields.texts[0]), str)
+    if not isinstance(text, str) or not whole:
         raise FlawError(flaws.NOT_A_TEXT)
-    return "\n".join(text_rows.texts_in(values))
+    return text

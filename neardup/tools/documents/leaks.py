@@ -4,6 +4,8 @@ test and training files ── `neardup run --exact --against TEST --between` �
                         └─ read again: the sets and texts of these ids ── leaks, or clean files
                            and all training texts: short test texts in them"""
 
+from __future__ import annotations
+
 import argparse
 import os
 import re
@@ -40,7 +42,12 @@ from neardup.runtime.program import StageError, UsageError, escaped, one_of, pri
 from neardup.runtime.summary import BAD, QUIET, SINGLE, VERBOSE, bad_lines, judged, many
 from neardup.similarity.measures import fraction_text
 from neardup.stages.pairs import parsed
-from neardup.tools.documents.common_passages import WholeTexts, longest_passage, shown_words
+from neardup.tools.documents.common_passages import (
+    WholeTexts,
+    longest_passage,
+    shown_words,
+    span_of_passage,
+)
 from neardup.tools.documents.findings import OPTIONS, Check, Finding, key_of
 
 PROGRAM = "python3 -m neardup leaks"
@@ -48,7 +55,7 @@ NAME = "neardup leaks"
 MEASURES = ("containment", "jaccard")
 DEFAULT_THRESHOLD, DEFAULT_SHINGLE = "0.7", "word:8"
 FLAGS = (*table.READING, "--clean", "--max-line", "--max-bad", "--strict")
-OUTPUTS = ("leaks", "clean")
+OUTPUTS, BY = ("leaks", "clean"), ("records", "passages")
 LEAKS = fields_table(test=str, train=str, share=float, place=str, passage=str)
 MAX_PLACE = 5000
 FOUND, UNSEARCHED = 1, 3  # exit codes
@@ -84,12 +91,15 @@ OWN = flags(
     --output KIND   leaks: a line for each leak; clean: the training data without records that have
                     a leak [{OUTPUTS[0]}]  -h: leaks, or clean: the training data without leaked
                     records (default: leaks)
+    --by WHAT       records; passages: the place of a leak ends in the characters of the passage in
+                    the training text, as in train.jsonl:1:120-170 [{BY[0]}]
     {ALLOW}  exit with 0 even if test records could not be looked for, or training lines not read
     files TRAIN…    plain or compressed
     """,
     test={"nargs": "+", "action": "extend", "required": True},
     measure=one_of(*MEASURES),
     output={"dest": "kind"},
+    by=one_of(*BY),
 )
 
 
@@ -111,8 +121,11 @@ class Leak(NamedTuple):
     whole: bool = False  # if the test text was found as a whole
     listed: bool = True
 
-    def line(self, form: InputFormat) -> bytes:
-        """Return the output line of a leak, with a passage or the number of common shingles."""
+    def line(self, form: InputFormat, by: str = BY[0]) -> bytes:
+        """Return the output line of a leak, with a passage or the number of common shingles.
+
+        by: see `--by`
+        """
         both = len(self.test.tokens & self.train.tokens)
         passage = many(both, "shingles")
         if self.whole:
@@ -120,6 +133,8 @@ class Leak(NamedTuple):
         elif form.shingle is not None and form.shingle.unit != "spot":
             passage = longest_passage(form, self.test.text, self.train.text)
         place = f"{self.train.file}:{self.train.line}".encode("utf-8", "surrogateescape")
+        if by != BY[0] and (span := self._span(form)):
+            place += b":%d-%d" % span
         fields = (
             self.test.id,
             self.train.id,
@@ -129,14 +144,20 @@ class Leak(NamedTuple):
         )
         return b"\t".join(fields) + b"\n"
 
-    def finding(self, form: InputFormat) -> Finding:
+    def _span(self, form: InputFormat) -> tuple[int, int] | None:
+        if self.whole:
+            return WholeTexts().span(form.clean(self.test.text), self.train.text, form.clean)
+        return span_of_passage(form, self.test.text, self.train.text)
+
+    def finding(self, form: InputFormat, by: str) -> Finding:
         """Return the leak for a report: the training record is the one to remove."""
         both = self.train, self.test
-        key = key_of(*(ascii(each.text or sorted(each.tokens)).encode() for each in both))
+        texts = (each.text.strip() or sorted(each.tokens) for each in both)
+        key = key_of(*(ascii(text).encode() for text in texts))
         places = [(os.fsencode(each.file), each.line) for each in both]
         train, test = (escaped(each.id, MAX_PLACE) for each in both)
         message = f"{train} has {fraction_text(self.similarity).decode()} of the test record {test}"
-        return Finding(self.line(form), key, (self.test.id, self.train.id), places, message)
+        return Finding(self.line(form, by), key, (self.test.id, self.train.id), places, message)
 
 
 def main() -> None:
@@ -147,6 +168,7 @@ def main() -> None:
     given = [*args.test, *args.files]
     check = Check(args, "leaks", "leaked-test-record", "A test record leaked.", "leaks")
     search = LeakSearch(settings, args.test, args.files, args.verbosity)
+    search.marks = args.by != BY[0]
     search.listed = sys.maxsize if check.asked else MAX_LISTED
     with (
         working_folder() as folder,
@@ -170,8 +192,10 @@ def main() -> None:
         run.main(NAME, PROGRAM, [*words, "--", *args.files])
         with decided.open("wb") as gone:
             leaks = list(search.leaks(partners(pairs), gone))
-            found = [leak.finding(settings.form) for leak in leaks] if check.asked else []
-            lines = sorted(leak.line(settings.form) for leak in leaks if args.kind != "clean")
+            found = [leak.finding(settings.form, args.by) for leak in leaks] if check.asked else []
+            lines = sorted(
+                leak.line(settings.form, args.by) for leak in leaks if args.kind != "clean"
+            )
         code = FOUND if lines else 0
         if args.kind == "clean":
             if args.removed:
@@ -209,11 +233,24 @@ def run_options(args: argparse.Namespace) -> Options:
     check_regular([*args.test, *args.files])
     options = Options.of(args)
     form = form_of(options)
+    if args.by != BY[0]:
+        _check_marks(form, args.kind)
     scheme = "prefix" if args.measure == "containment" else "exact"
     given: dict[str, str | bool] = {"--scheme": scheme, "--measure": args.measure}
     if options.shingle is None and form.shingle is not None:
         given["--shingle"] = DEFAULT_SHINGLE
     return replace(options.with_values(given), against=tuple(args.test), between=True)
+
+
+def _check_marks(form: InputFormat, kind: str) -> None:
+    """Raise UsageError if passages cannot be marked."""
+    if kind != OUTPUTS[0]:
+        raise UsageError(f"--by passages needs --output {OUTPUTS[0]}, but --output is {kind}")
+    if form.shingle is None or form.shingle.unit != "word" or "html" in form.clean.names:
+        raise UsageError(
+            "--by passages marks words of texts: it needs --shingle word:K, and no --clean html, "
+            "since a word may have a tag inside"
+        )
 
 
 def partners(pairs: Path) -> dict[bytes, set[bytes]]:
@@ -240,6 +277,7 @@ class LeakSearch:
         self.counters = {name: Counters(NAME, "", "", said) for name in (*tests, TRAINING)}
         self.leaked: dict[str, set[int]] = {name: set() for name in tests}  # lines
         self.removed = 0  # training records
+        self.marks = False  # whether texts are as in their fields, for `--by passages`
         self.listed = MAX_LISTED  # the maximum number of listed records that contain a short text
         self.texts = WholeTexts() if settings.measure.directed and settings.form.shingle else None
         self.short: dict[int, list[FoundRecord]] = {}  # by the hash of the text
@@ -295,7 +333,7 @@ class LeakSearch:
             raise UsageError(f"{first}{more}: no record; name files of training records")
 
     def _records(
-        self, block: Block, counters: Counters, ids: "Collection[bytes] | None"
+        self, block: Block, counters: Counters, ids: Collection[bytes] | None
     ) -> Iterator[tuple[FoundRecord, set[int]]]:
         """Count the records of a block; yield those with wanted ids or a short test text in them.
 
@@ -307,7 +345,7 @@ class LeakSearch:
             rows = {p: batch.sets.row(i) for i, (p, id_) in enumerate(named) if id_ in (ids or ())}
         form, texts = self.settings.form, []
         if not block.flaw and (rows or self.texts):
-            texts = list(form.texts(block.data))
+            texts = list(form.texts(block.data, as_they_are=self.marks))
         whole = {}
         if self.texts and ids is not None and block.first >= NEW:
             whole = self.texts.within([form.clean(record.content) for record in texts])

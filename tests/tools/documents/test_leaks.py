@@ -123,6 +123,45 @@ def test_as_a_nested_loop(
     assert f"{len({j for _, j, _ in expected})} of 120 training records have a leak" in result.err
 
 
+@pytest.mark.parametrize("width", [1, 3, 8])
+def test_passages_are_marked_in_the_training_text(width: int, files: Files, tmp_path: Path) -> None:
+    how = [f"--shingle=word:{width}", "--threshold=0.5"]
+    lines = leaks(files, tmp_path, *how, "--by=passages").out.decode().splitlines()
+    plain = leaks(files, tmp_path, *how).out.decode().splitlines()
+    without = []
+    for line in lines:
+        test, train, share, place, passage = line.split("\t")
+        file, number, span = place.rsplit(":", 2)
+        low, high = map(int, span.split("-"))
+        text = files.trains[int(number) - 1 + 50 * ("-y" in file)][1]
+        assert text[low:high].lower() == passage
+        without.append("\t".join([test, train, share, f"{file}:{number}", passage]))
+    assert sorted(without) == sorted(plain)
+    assert len(lines) > 5
+
+
+def test_marks_are_places_in_the_field(tmp_path: Path) -> None:
+    long = "What is the  capital of the country north of France?"
+    train = write(
+        tmp_path / "a.jsonl",
+        [("x", f"  \u3000 Ｑ: {long} Yes"), ("y", "\n¿¡Who’s «*Hamlet*»?! He"), ("z", "no")],
+    )
+    test = write(tmp_path / "t.jsonl", [("1", long.lower()), ("2", "Whos Hamlet?")])
+    words = [*LEAKS, train, "--test", test, "--by=passages"]
+    result = run(words, tmp_path)
+    texts = [json.loads(line)["text"] for line in train.read_text().splitlines()]
+    for line, text, passage in zip(
+        result.out.decode().splitlines(), texts, (long, "¿¡Who’s «*Hamlet*»?!")
+    ):
+        low, high = map(int, line.split("\t")[3].rsplit(":", 1)[1].split("-"))
+        assert text[low:high] == passage
+    assert result.out.count(b"\n") == 2
+    refuse([*words, "--shingle=char:5"], tmp_path, "it needs --shingle word:K, and no --clean html")
+    refuse([*words, "--clean=html"], tmp_path, "it needs --shingle word:K, and no --clean html")
+    refuse([*words, "--output=clean"], tmp_path, "--by passages needs --output leaks")
+    refuse([*words, "--by=words"], tmp_path, "--by: 'words' is not one of records, passages")
+
+
 @pytest.mark.first_case
 @crossed(measure=["containment", "jaccard"], jobs=[1, 2])
 def test_clean(measure: str, jobs: int, files: Files, tmp_path: Path) -> None:
