@@ -1,0 +1,104 @@
+"""Seconds and memory of `neardup run --work`, killed at random moments; are the bytes the same?
+
+    python3 -m bench.killed_runs --records 1000000 --kills 10 --folder /scratch
+
+The input is `neardup example --records N`.  Three runs: in files without --work, with it, and with
+it and SIGKILL of the whole process group at random moments.  Memory is the sum of the proportional
+set sizes of all processes, looked at every half second.  The share done again is that of the steps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+PAUSE = 0.5
+NEARDUP = [sys.executable, "-m", "neardup"]
+
+
+def memory_of(session: int) -> int:
+    """Return the bytes of all processes of a session, shared pages counted once."""
+    total = 0
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError, ValueError, IndexError):
+            if os.getsid(int(entry.name)) == session:
+                rollup = (entry / "smaps_rollup").read_text()
+                total += 1024 * int(re.findall(r"^Pss: +(\d+)", rollup, re.M)[0])
+    return total
+
+
+class Measured:
+    """A command, run to its end with some kills on the way."""
+
+    def __init__(self, command: list[str], answer: Path, kills: int = 0, between: float = 0):
+        rng, began, before = random.Random(1), time.monotonic(), os.times()
+        self.peak = self.kills = 0
+        code = -signal.SIGKILL
+        while code == -signal.SIGKILL:
+            with answer.open("wb") as sink, open(f"{answer}.err", "wb") as err:
+                process = subprocess.Popen(command, stdout=sink, stderr=err, start_new_session=True)
+            until = time.monotonic() + rng.uniform(0, 2 * between)
+            while process.poll() is None:
+                self.peak = max(self.peak, memory_of(process.pid))
+                if self.kills < kills and time.monotonic() > until:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    self.kills += 1
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(PAUSE)
+            code = process.returncode
+        assert code == 0, Path(f"{answer}.err").read_text()
+        after = os.times()
+        self.seconds = time.monotonic() - began
+        self.cpu = sum(after[2:4]) - sum(
+            before[2:4]
+        )  # of killed processes, only what was waited for
+        self.digest = hashlib.blake2b(answer.read_bytes(), digest_size=8).hexdigest()
+        self.summary = Path(f"{answer}.err").read_text().splitlines()
+
+    def row(self, name: str, again: str = "") -> str:
+        numbers = f"{self.seconds:,.0f} | {self.cpu:,.0f} | {self.peak / 2**20:,.0f}"
+        return f"| {name} | {numbers} | {self.kills} | {again} | `{self.digest}` |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=int, default=10**6)
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--folder", type=Path, default=Path("."))
+    parser.add_argument("--audit", type=int, default=1000)
+    args = parser.parse_args()
+    data, work = args.folder / "scale.txt", args.folder / "scale.work"
+    with data.open("wb") as sink:
+        example = [*NEARDUP, "example", "--records", str(args.records)]
+        subprocess.run(example, stdout=sink, check=True)
+    run = [*NEARDUP, "run", f"--audit={args.audit}", str(data)]
+    go_on = [*run, f"--work={work}", "--keep-work"]
+    print(f"{args.records:,} records, {data.stat().st_size / 1e6:,.0f} MB", flush=True)
+    print("| run | seconds | CPU seconds | MiB, all processes | killed | done again | answer |")
+    print("|---|---|---|---|---|---|---|", flush=True)
+    plain = Measured([*run, "--memory=0"], args.folder / "plain.tsv")
+    print(plain.row("in files"), flush=True)
+    once = Measured(go_on[:-1], args.folder / "once.tsv")
+    print(once.row("`--work`"), flush=True)
+    answer = args.folder / "killed.tsv"
+    killed = Measured(go_on, answer, args.kills, once.seconds / (args.kills + 1))
+    log = (work / "neardup.work" / "run.jsonl").read_text().splitlines()
+    begun, done = (sum(f'"{kind}": [' in line for line in log) for kind in ("begun", "done"))
+    print(killed.row("`--work`, killed", f"{begun - done} of {done} steps"), flush=True)
+    print("\n".join(["", *killed.summary]))
+    assert plain.digest == once.digest == killed.digest
+    assert json.loads(log[0])["neardup"]
+
+
+if __name__ == "__main__":
+    main()
