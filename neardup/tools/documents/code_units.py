@@ -47,7 +47,7 @@ MODULES = {  # by extension: the package of the grammar, and its function
 GRAMMARS = {ending: how for endings, how in MODULES.items() for ending in endings.split()}
 KINDS = {  # of units: by the names of their nodes
     FUNCTION: re.compile("function|method|constructor|lambda|closure|func_literal"),
-    BLOCK: re.compile(r"block\Z|statement_block\Z|compound_statement\Z|constructor_body\Z"),
+    BLOCK: re.compile(r"(?:block|compound_statement|constructor_body)\Z"),
 }
 COMMENT, NAME = re.compile("comment"), re.compile("identifier")
 LITERAL = re.compile(
@@ -168,7 +168,7 @@ def _close(frames: list[Frame], found: list[Span], least: int) -> None:
     unit, outer = frames.pop(), frames[-1]
     if len(unit.tokens) < least and outer.depth >= 0:
         outer.tokens.extend(unit.tokens)
-    else:
+    elif unit.tokens:  # or else it is missing, where code does not parse
         outer.tokens.append(unit.kind)
         text = " ".join(unit.tokens)
         found.append(Span(unit.start, unit.end, text, len(unit.tokens)))

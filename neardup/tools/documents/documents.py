@@ -190,9 +190,14 @@ def main() -> None:
         options = replace(options, against=tuple(old))
         pairs = stack.enter_context((folder / "pairs").open("w+b"))
         target = Answer(descriptor=pairs.fileno()) if check.asked else answer
-        if tally.results:
+        if lines.stat().st_size:
             find(lines, args, options, walk, target, unread or {})
         tally.report("")
+        if not lines.stat().st_size:
+            raise StageError(
+                f"found no {noun} to compare; --min-words 1 compares short ones, too, and -v names "
+                "what is left out"
+            )
         pairs.seek(0)
         found = list(findings_of(pairs, lines, bool(args.unit))) if check.asked else []
         code = check.finish(found, answer, []) if check.asked else 0

@@ -31,7 +31,7 @@ from neardup.runtime.program import UsageError, not_one_of, one_of, whole
 from neardup.schemes import SCHEMES
 from neardup.tools.documents import code_units
 from neardup.tools.documents.code_units import KINDS, LITERALS, NAMES
-from neardup.tools.documents.document_files import Document
+from neardup.tools.documents.document_files import PACKED_NAME, Document
 
 _PARAGRAPH = r"\n[^\S\n]*\n\s*"
 _END = r"""(?<![.!?…])[.!?…]+["'”’»)\]]{,3}\s+|(?<![。！？])[。！？]+[」』”’）]{,3}"""
@@ -105,7 +105,7 @@ def units_of(args: argparse.Namespace, tally: Tally, document: Document) -> Iter
     path, found = document.path, list[Unit]()
     if args.unit in CUTS:
         found = list(units_of_text(document.text, args.unit))
-    elif language := code_units.language_of(path, args.unit):
+    elif language := code_units.language_of(PACKED_NAME.sub(b"", path), args.unit):
         parsed, whole = code_units.units(document.text, language, args.normalise, args.least)
         each = zip(places(document.text, [unit[:2] for unit in parsed]), parsed)
         found = [Unit(place, unit.text, unit.size) for place, unit in each]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -134,6 +135,10 @@ def test_a_function_in_a_function_is_not_a_copy_of_it() -> None:
     assert one.size == sum(unit.size for unit in both) - 1
 
 
+def test_a_unit_that_is_missing_is_none() -> None:
+    assert code("def f(a):", unit="block") == ([], True)
+
+
 def test_places_are_in_characters() -> None:
     text = 'é = "日本"; f = lambda é: é + 1\n'
     ((start, end, *_),), _ = code(text)
@@ -194,9 +199,13 @@ def test_pairs_of_functions(folder: Path, tmp_path: Path) -> None:
     assert documents(tmp_path, *FUNCTIONS, "--across=path:(.*)", "src").out == PAIR
     assert documents(tmp_path, *FUNCTIONS, "--within=ext", "src").out == PAIR
     assert documents(tmp_path, *FUNCTIONS, "--scheme=simhash", "src").out[:-9] == PAIR[:-9]
+    (folder / "b.py.gz").write_bytes(gzip.compress(PYTHON.encode()))
+    packed = documents(tmp_path, *FUNCTIONS, "--threshold=1", "src").out
+    assert b"src/b.py.gz:2-9" in packed
     short = documents(tmp_path, *FUNCTIONS[:2], "--min-words=90", "src")
-    assert short.out == b""
-    assert "2 functions shorter than --min-words (src/a%20b%09%25.py:4-11, src/b" in short.err
+    assert (short.code, short.out) == (1, b"")
+    assert "found no function to compare; --min-words 1 compares short ones" in short.err
+    assert "3 functions shorter than --min-words (src/a%20b%09%25.py:4-11, src/b" in short.err
 
 
 def test_lines_of_units_are_records_for_other_commands(folder: Path, tmp_path: Path) -> None:
