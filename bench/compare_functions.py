@@ -35,7 +35,7 @@ from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 from neardup.tools.documents import code_units
-from neardup.tools.documents.code_units import GRAMMARS, Language
+from neardup.tools.documents.code_units import GRAMMARS, Language, is_literal
 
 LEAST, MOST, EACH, LARGEST_FILE = 60, 600, 150, 200_000
 LEVELS = 1, 2, 3, 4
@@ -74,7 +74,8 @@ def leaves(data: bytes, language: Language) -> tuple[list[Leaf], list[list[Any]]
         kind = "comment" if node.kind_id in language.comments else kind
         kind = "name" if node.type == "identifier" else kind
         if node.is_named and BLOCKS.match(node.type):
-            lists.append([each for each in node.named_children if "comment" not in each.type])
+            some = [each for each in node.named_children if "comment" not in each.type]
+            lists.append([each for each in some if not is_literal(each, language.literals)])
         if kind or not node.child_count:
             found.append(Leaf(node.start_byte, node.end_byte, kind))
         else:

@@ -117,7 +117,12 @@ def _language(module: str, function: str, unit: str) -> Language:
     names = those(NAME)
     statements = {number for number, kind in named.items() if kind == STATEMENT}
     sets = those(COMMENT), those(KINDS[unit]), literals, names, statements
-    return Language(tree_sitter.Parser(grammar), unit, kinds, *sets)
+    try:
+        return Language(tree_sitter.Parser(grammar), unit, kinds, *sets)
+    except ValueError as error:  # as of a grammar that is newer than tree-sitter
+        name = module.replace("_", "-")
+        line = f"pip install --upgrade {name} 'neardup[code]'"
+        raise UsageError(f"{name} cannot be used ({error}); type: {line}") from None
 
 
 def units(
@@ -141,7 +146,7 @@ def units(
         kind, begun = node.kind_id, False
         if kind in of_units and (language.unit == BLOCK or node.child_by_field_name("body")):
             frames.append(Frame(depth, node.start_byte, node.end_byte, kinds[kind], []))
-        if kind not in comments and not (kind in statements and _is_literal(node, literals)):
+        if kind not in comments and not (kind in statements and is_literal(node, literals)):
             begun = kind not in literals and cursor.goto_first_child()
             if not begun:
                 start, end = node.start_byte, node.end_byte
@@ -159,7 +164,7 @@ def units(
                 depth -= 1
 
 
-def _is_literal(node: tree_sitter.Node, literals: set[int]) -> bool:
+def is_literal(node: tree_sitter.Node, literals: set[int]) -> bool:
     """Return whether a statement is a literal."""
     return node.named_child_count == 1 and node.named_children[0].kind_id in literals
 

@@ -157,12 +157,12 @@ def places(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[str]:
     [':1-1', ':2-2', ':2:5-3']
     """
     line, begin, at = 1, 0, 0
+    seen = False  # whether the line has text before a span
     for first, end in spans:
-        line += text.count("\n", at, first)
-        begin, at = max(begin, text.rfind("\n", at, first) + 1), first
-        blanks = BLANKS.match(text, begin)
-        assert blanks
-        column = f":{first - begin + 1}" if blanks.end() < first else ""
+        if lines := text.count("\n", at, first):
+            line, begin, seen = line + lines, text.rfind("\n", at, first) + 1, False
+        seen = seen or not BLANKS.fullmatch(text, max(at, begin), first)
+        column, at = f":{first - begin + 1}" if seen else "", first
         yield f":{line}{column}-{line + text.count(chr(10), first, end)}"
 
 

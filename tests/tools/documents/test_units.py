@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+import tree_sitter
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -168,6 +169,16 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(code_units, "find_spec", lambda name: name != "tree_sitter_go")
     with pytest.raises(UsageError, match=r"extra `code`: pip install tree-sitter-go$"):
         code_units.check_packages()
+
+
+def test_a_grammar_that_tree_sitter_cannot_use_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: object) -> None:
+        raise ValueError("Incompatible Language version 15")
+
+    monkeypatch.setattr(tree_sitter, "Parser", refused)
+    code_units._language.cache_clear()
+    with pytest.raises(UsageError, match=r"tree-sitter-go cannot be used .*version 15"):
+        code_units.language_of(b"a.go", FUNCTION)
 
 
 @pytest.fixture
