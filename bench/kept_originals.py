@@ -1,4 +1,4 @@
-"""Measure whether `--keep` keeps the original beside 20 kinds of copies, of pictures and of videos.
+"""Measure whether `--keep` keeps the original beside 24 kinds of copies, of pictures and of videos.
 
     python3 -m bench.kept_originals > bench/results/originals.md
 
@@ -77,6 +77,9 @@ KINDS = {
     "blurred, 0.3 % of the side": CopyKind(edits.blur(0.003)),
     "noise, σ = 10": CopyKind(edits.noise(10)),
     "line of text": CopyKind(edits.text_line),
+    "logo, 6 % of the sides": CopyKind(edits.logo(0.06)),
+    "watermark, 15 % opaque": CopyKind(edits.logo(0.5, 0.15, True)),
+    "logo, quality 60": CopyKind(edits.logo(0.06), options={"quality": 60}),
     "mirrored, quality 90": CopyKind(edits.mirrored, options={"quality": 90}),
 }
 

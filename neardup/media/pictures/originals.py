@@ -407,14 +407,16 @@ CLASSES = 16  # of levels, each with as many pixels, for which tones are fitted
 MARK, OF_USUAL, OF_EDGE = 2.5, 6.0, 0.3  # levels; ratios to the usual difference, and to edges
 
 
-def look(of: Facts, part: Box | None = WHOLE, turned: Symmetry | None = None) -> Floats:
-    """Return the look of a measured picture, or of a part of it, after a symmetry: (96, 96).
+def look(
+    of: Facts, part: Box | None = WHOLE, turned: Symmetry | None = None, side: int = LOOK
+) -> Floats:
+    """Return the look of a measured picture, or of a part of it, after a symmetry: (side, side).
 
     part: None for what is inside plain borders.
     """
     whole = np.frombuffer(b85decode(of["look"]), np.uint8).reshape(LOOK, LOOK)
     edges = LOOK * np.array(inside(whole) if part is None else part)
-    rows, columns = (areas_between(LOOK, *side, LOOK) for side in edges.reshape(2, 2).tolist())
+    rows, columns = (areas_between(LOOK, *of, side) for of in edges.reshape(2, 2).tolist())
     seen = rows @ whole.astype(np.float32) @ columns.T
     if not turned:
         return seen
@@ -440,7 +442,8 @@ def differ_in_a_place(a: Floats, b: Floats) -> bool:
     (low, high), (low_b, high_b) = _around(a), _around(b)
     outside = np.maximum.reduce([low_b - a, a - high_b, low - b, b - high])
     outside -= OF_EDGE * np.minimum(high - low, high_b - low_b)
-    return bool(outside.max() > max(MARK, OF_USUAL * np.median(np.abs(a - b))))
+    inner = outside[1:-1, 1:-1]  # at the edge, borders are not cut off exactly
+    return bool(inner.max() > max(MARK, OF_USUAL * np.median(np.abs(a - b))))
 
 
 def _around(levels: Floats) -> list[Floats]:
@@ -448,8 +451,8 @@ def _around(levels: Floats) -> list[Floats]:
     found = []
     for extreme in (np.minimum, np.maximum):
         of = np.pad(levels, 1, mode="edge")
-        of = extreme.reduce([of[k : k + LOOK] for k in range(3)])
-        found.append(extreme.reduce([of[:, k : k + LOOK] for k in range(3)]))
+        of = extreme.reduce([of[k : k + len(levels)] for k in range(3)])
+        found.append(extreme.reduce([of[:, k : k + len(levels)] for k in range(3)]))
     return found
 
 

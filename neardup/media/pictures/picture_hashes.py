@@ -283,8 +283,10 @@ def marked(kept: Facts, removed: Facts, seen: Relation) -> bool:
     if not (kept.get("look") and removed.get("look")):
         return False
     parts = [WHOLE, *(centre(WHOLE, share) for share in CROPS), None]
-    one = originals.look(kept, parts[max(seen.part, 0)], seen.turned)
-    return originals.differ_in_a_place(one, originals.look(removed, parts[max(-seen.part, 0)]))
+    side = originals.LOOK // 2 if seen.part else originals.LOOK  # a part is less sharp
+    one = originals.look(kept, parts[max(seen.part, 0)], seen.turned, side)
+    other = originals.look(removed, parts[max(-seen.part, 0)], side=side)
+    return originals.differ_in_a_place(one, other)
 
 
 def relate(group: Sequence[Facts], hashes: Sequence[bytes], distance: int) -> None:
