@@ -126,11 +126,15 @@ QUICK_WORKLOADS = (
 
 def prepare(workload: Workload) -> None:
     """Make the file and the exact answer, unless they exist; CannotMakeError if that fails."""
+    prepare_file(workload)
+    if workload.answer:
+        _write(workload.truth, workload.answer)
+
+
+def prepare_file(workload: Workload) -> None:
     FOLDER.mkdir(exist_ok=True)
     if workload.module:
         _write(workload.path, workload.module)
-    if workload.answer:
-        _write(workload.truth, workload.answer)
 
 
 def _write(path: Path, module: list[str]) -> None:
