@@ -57,6 +57,7 @@ JOBS = {
     "run": ("local.run", "find", "the job: all pairs of similar records; same as ./run_local.sh"),
     "hadoop": ("hadoop.submit", "find", "the job on a Hadoop cluster; same as ./run_hadoop.sh"),
     "spark": ("spark.spark_submit", "find", "the job on Spark; same as ./run_spark.sh"),
+    "dask": ("dask.dask_run", "find", "the job on Dask, such as on Slurm or Kubernetes"),
 }
 HELP = """usage: python3 -m neardup COMMAND [-h] ...
        python3 -m neardup --version

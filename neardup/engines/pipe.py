@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
-from typing import Any, Callable
+from typing import IO, Any, Callable
 
 import numpy as np
 
@@ -286,30 +286,40 @@ def keep() -> None:
         else:
             names = args.files or ["-"]
             blocks.check_inputs(names)
-            places = blocks.file_places(0, len(names))
-            files = list(map(input_files.InputFile, names, names, places))
-            check_one_answer(settings.form, files)
-            merges, form = None, settings.form
             if "-" in names and (marked or settings.merge):
                 flag = "--output marked" if marked else merged_rows.FLAG
                 raise UsageError(f"-: {flag} reads its input twice; name FILE instead")
-            if settings.merge:
-                merged_rows.check_files(form, settings.merge, files, settings.max_line)
-                left = lines_from(decided, files[0].first)
-                merges = merged_rows.Merges(form, settings.merge, files, settings.max_line, left)
-                if merges.lost:
-                    print(many(merges.lost, LOST), file=sys.stderr)
-            of_file: PlacesOf = partial(Places, merges=merges)
-            if marked:
-                prefix = settings.mark_prefix
-                check_files(form, prefix, files, settings.max_line)
-                left_out, counters = array("Q"), Counters("keep", verbosity=QUIET)
-                read = settings.blocks(names, places=places)
-                deque(pairs.parsed(read, settings, counters, left_out.frombytes), 0)
-                missing = np.sort(np.array(left_out, np.uint64))
-                of_file = partial(Marks, form, prefix, missing, merges=merges)
             with open(STDOUT, "wb", closefd=False) as sink:
-                keep_in_one(form, files, settings.max_line, decided, sink, of_file=of_file)
+                if lost := keep_files(names, decided, settings, sink):
+                    print(many(lost, LOST), file=sys.stderr)
+
+
+def keep_files(
+    names: Sequence[str], decided: IO[bytes], settings: Settings, sink: IO[bytes]
+) -> int:
+    """Write the kept or marked rows of files; return how many values --merge adds to no row.
+
+    decided: the lines of the decision on these files, as new ones, sorted by places
+    """
+    places, form = blocks.file_places(0, len(names)), settings.form
+    files = list(map(input_files.InputFile, names, names, places))
+    check_one_answer(form, files)
+    merges = None
+    if settings.merge:
+        merged_rows.check_files(form, settings.merge, files, settings.max_line)
+        left = lines_from(decided, files[0].first)
+        merges = merged_rows.Merges(form, settings.merge, files, settings.max_line, left)
+    of_file: PlacesOf = partial(Places, merges=merges)
+    if settings.output is OUTPUTS[MARKED]:
+        prefix = settings.mark_prefix
+        check_files(form, prefix, files, settings.max_line)
+        left_out, counters = array("Q"), Counters("keep", verbosity=QUIET)
+        read = settings.blocks(names, places=places)
+        deque(pairs.parsed(read, settings, counters, left_out.frombytes), 0)
+        missing = np.sort(np.array(left_out, np.uint64))
+        of_file = partial(Marks, form, prefix, missing, merges=merges)
+    keep_in_one(form, files, settings.max_line, decided, sink, of_file=of_file)
+    return merges.lost if merges else 0
 
 
 mapper = partial(run, "mapper.py", _map)
