@@ -101,7 +101,8 @@ def main() -> None:
             asked = options, args.files, settings
             about = answer_file.about_run(NAME, *asked, reports, started)
             write_to(answer.own, [about.format()])
-    print_summary(reports, args.verbosity)
+    wrote = [name for name in (args.answer, args.removed) if name not in (None, "-")]
+    print_summary(reports, args.verbosity, wrote=wrote)
     judged(counts, settings.max_bad)
 
 
