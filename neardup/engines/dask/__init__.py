@@ -2,5 +2,5 @@
 
 In: files in a folder that all workers see.
 Out: the answer, the same bytes as of `neardup run` with a named scheme.
-May import: everything before it, as the other engines.
+May import: as `engines`; it may also import `local`, for answers in files.
 """

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 from neardup.engines.dask import dask_tasks
-from neardup.engines.dask.dask_tasks import JOB, Job, Split
+from neardup.engines.dask.dask_tasks import JOB, DaskJob, Split
 from neardup.engines.local import answer_file
 from neardup.engines.local.run import opened_answers
 from neardup.engines.local.workers import working_folder
@@ -222,7 +222,7 @@ class Steps:
     def __init__(self, client: Any, folder: str, options: Options):
         self.client, self.folder, self.options = client, folder, options
 
-    def prepared(self, args: argparse.Namespace, settings: Settings) -> tuple[Job, Settings]:
+    def prepared(self, args: argparse.Namespace, settings: Settings) -> tuple[DaskJob, Settings]:
         """Cut the files into splits, and write what tasks need to the folder."""
         old = list(self.options.against)
         names = [*old, *args.files]
@@ -243,11 +243,11 @@ class Steps:
         workers = len(self.client.scheduler_info()["workers"])
         parts = args.parts or max(workers, -(-size // PART_BYTES))
         options = replace(self.options, against=tuple(old), not_pairs=None)
-        job = Job(options, settings.not_pairs, numbered, names, parts)
+        job = DaskJob(options, settings.not_pairs, numbered, names, parts)
         Path(self.folder, JOB).write_bytes(pickle.dumps(job))
         return job, settings
 
-    def run(self, prepared: tuple[Job, Settings]) -> list[dict[str, Any]]:
+    def run(self, prepared: tuple[DaskJob, Settings]) -> list[dict[str, Any]]:
         """Run the tasks; return their reports."""
         job, settings = prepared
         splits, reports = range(len(job.splits)), list[dict[str, Any]]()

@@ -88,7 +88,7 @@ class _Part:
         return data
 
 
-class Job(NamedTuple):
+class DaskJob(NamedTuple):
     """What all tasks of a run need; a file in the shared folder."""
 
     options: Options
@@ -213,10 +213,10 @@ def removed(folder: str, _: Any) -> None:
 
 
 @lru_cache(maxsize=2)
-def _job(folder: str) -> Job:
+def _job(folder: str) -> DaskJob:
     try:
         with open(_path(folder, JOB), "rb") as file:
-            job: Job = pickle.load(file)
+            job: DaskJob = pickle.load(file)
             return job
     except FileNotFoundError:
         raise StageError(
