@@ -173,6 +173,7 @@ def connected(args: argparse.Namespace, folder: str) -> Iterator[Any]:
                 n_workers=args.workers or cores(),
                 threads_per_worker=1,
                 dashboard_address="127.0.0.1:0",
+                silence_logs=logging.CRITICAL,
                 host="127.0.0.1",
                 local_directory=folder,
             )
