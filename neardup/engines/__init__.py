@@ -1,4 +1,4 @@
-"""Engines run the stages and move data between them: a pipe, local cores, mrjob, Hadoop, Spark, Dask.
+"""Engines run the stages: a pipe, local cores, mrjob, Hadoop, Spark, Dask.
 
 In: command lines and files.
 Out: pair lines.

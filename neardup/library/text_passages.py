@@ -46,14 +46,14 @@ def passages(
 ) -> list[Passage]:
     """Return the runs of at least `length` words that are repeated, the longest first.
 
-    Each occurs less often if a word is added at either end.  Counts are exact.  `min_records` texts
-    have it at least; one text may have it twice.  Of a table, `text` names the column of texts, and
-    `id` that of the ids.
+    Each goes on as far as all of its places have the same words.  Counts are exact.  `min_records`
+    texts have it at least; one text may have it twice.  Of a table, `text` names the column of
+    texts, and `id` that of the ids.
 
     >>> for found in passages(["To be, or not", "so to  be, or NOT", "to be, or"], length=3):
     ...     print(found.words, found.records, *found.places[0])
-    4 2 0 0 13
     3 3 0 0 9
+    3 2 0 3 13
     """
     with keywords.as_value_errors():
         for name, value in (("length", length), ("min_records", min_records)):

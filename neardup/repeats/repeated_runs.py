@@ -2,8 +2,8 @@
 
 A *run* is K consecutive words of a record.  It is *repeated* if another place, in any record, has
 the same words; places may overlap.  A *passage* is a chain of repeated runs, each one word behind
-the one before it at all of its places.  So it occurs as a whole at each place, and less often if a
-word is added at either end; every repeated run is in one passage, and passages overlap by K-1 words
+the one before it at all of its places.  So it occurs as a whole at each place, and ends where the
+next run has other places; every repeated run is in one passage, and passages overlap by K-1 words
 at most.  With K = 3:
 
     a b c d e f

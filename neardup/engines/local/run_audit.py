@@ -88,7 +88,7 @@ def summary_line(counts: Mapping[str, int]) -> str:
 
     >>> summary_line({IDS: 1000, PAIRS: 50, FOUND: 49, WHOLE: 0})
     'audit: 49 of the 50 pairs of 1,000 ids drawn at random are in the answer; recall 0.980000, \
-0.893531 to 0.999494 with confidence 0.95'
+0.893530 to 0.999494 with confidence 0.95'
     """
     if IDS not in counts:
         return "audit: not needed; the exact join finds every pair"

@@ -59,7 +59,7 @@ CUTS = fields_table(**dict(zip(COLUMNS, (str, int, int, int, str, int, str))))
 SHOWN_IDS = 10
 DESCRIPTION = """Find passages: runs of words that occur in several texts, or twice in one.
 
-A passage has at least 50 words, and occurs less often if a word is added at either end.
+A passage has at least 50 words, and goes on as far as all of its places have the same words.
 
     python3 -m neardup passages corpus.jsonl > passages.tsv
     python3 -m neardup passages --length 13 --min-records 5 --by saved corpus.jsonl | head
