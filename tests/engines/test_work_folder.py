@@ -20,6 +20,7 @@ import pytest
 from neardup.engines.local import work_folder
 from neardup.runtime import VERSION
 from neardup.runtime.program import StageError
+from neardup.runtime.summary import REPEATED
 from tests.engines.test_scheme_choice import topical
 from tests.support.engines import NEARDUP, ROOT, VIDEOS, environment, refuse, run, succeed
 from tests.support.failing import as_nobody, small_disk
@@ -79,6 +80,20 @@ def killed(command: list[Any], work: Path, tmp: Path, seed: int) -> tuple[bytes,
         if process.returncode != -signal.SIGKILL:
             assert process.returncode == 0
             return (tmp / "answer").read_bytes(), kills
+
+
+def test_an_id_that_kept_records_have_too_is_counted_after_kills(
+    medium: Path, tmp_path: Path
+) -> None:
+    """Who removes by ids would remove the kept record, too, so the summary says it."""
+    removed = run([*RUN, "--output=removed", medium], tmp_path).out.split(b"\t")[0]
+    (tmp_path / "twice.txt").write_bytes(medium.read_bytes() + removed + b" 1 2 3\n")
+    work = tmp_path / "work"
+    flags = ["--output=removed", f"--work={work}", "--keep-work", f"--jobs={PROCESSES}"]
+    _, kills = killed([*RUN, *flags, tmp_path / "twice.txt"], work, tmp_path, seed=3)
+    assert kills > 1
+    reports = [report for line in log_of(work) if "done" in line for report in line["reports"]]
+    assert sum(report["counts"].get(REPEATED, 0) for report in reports) == 1
 
 
 def counts(text: str) -> list[str]:

@@ -21,7 +21,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
-from itertools import chain
+from itertools import chain, compress
 from typing import Callable
 
 import numpy as np
@@ -354,13 +354,15 @@ def shared_ids(plan: Plan) -> list[bytes]:
         with open(plan.path("decided"), "rb") as lines:
             yield from (parse_decided(line)[1] for line in lines if not is_mark(line))
 
-    removed, more = np.unique(np.fromiter(map(hash, ids()), np.int64), return_counts=True)
+    removed, more = np.unique(plans.hashes_of(ids(), plan), return_counts=True)
     for path in plan.paths("ids") if len(removed) else ():
         found = np.fromfile(path, np.int64)
         at = np.minimum(np.searchsorted(removed, found), len(removed) - 1)
         more -= np.bincount(at[removed[at] == found], minlength=len(removed))
-    shared = set(removed[more < 0].tolist())
-    return [id_ for id_ in ids() if hash(id_) in shared] if shared else []
+    shared = removed[more < 0]
+    if not len(shared):
+        return []
+    return list(compress(ids(), np.isin(plans.hashes_of(ids(), plan), shared)))
 
 
 def show(write: Callable[[Iterable[bytes]], None], lines: int) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from hashlib import blake2b
 from itertools import chain, groupby, takewhile
 from operator import itemgetter
 from pathlib import Path
@@ -319,8 +320,7 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
             sketches.write(record_sketches(batch).tobytes())
             counters.add(SHUFFLED, external_group.ROW_BYTES * len(batch.ids))
             if plan.lists_removed:
-                hashes = np.fromiter(map(hash, batch.ids), np.int64)  # alike in all workers
-                names.write(hashes[batch.places >= NEW].data)
+                names.write(hashes_of(batch.ids, plan)[batch.places >= NEW].data)
             if plan.audit:
                 sample.add(batch)
             if kept:  # tokens are stored as the narrowest integers
@@ -332,6 +332,15 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
             yield batch
     if plan.audit:
         plan.new("sampled", k).write_bytes(pickle.dumps((sample.records(), sample.whole)))
+
+
+def hashes_of(ids: Iterable[bytes], plan: Plan) -> np.ndarray:
+    """Return a hash of each id (int64), alike in all workers, and with --work in all sessions."""
+    return np.fromiter(map(_lasting_hash if plan.work else hash, ids), np.int64)
+
+
+def _lasting_hash(id_: bytes) -> int:
+    return int.from_bytes(blake2b(id_, digest_size=8).digest(), "little", signed=True)
 
 
 def kept_records(plan: Plan, k: int, _: Counters) -> Iterator[Batch]:
