@@ -120,6 +120,7 @@ def test_kept_by_a_field(tmp_path: Path) -> None:
         ["--across=id:[.]([0-9])"],
         ["--output=clusters", "--within=id:([0-9])[.]"],
         ["--output=removed", "--not-pairs={}"],
+        ["--output=removed", "--not-pairs={}", "--within=id:([0-9])[.]"],
     ],
     ids=[
         "removed",
@@ -131,6 +132,7 @@ def test_kept_by_a_field(tmp_path: Path) -> None:
         "pairs",
         "within",
         "apart",
+        "apart within",
     ],
 )
 def test_the_same_as_on_one_machine(
