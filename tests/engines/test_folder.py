@@ -145,3 +145,13 @@ def test_nothing_else_is_swept(tmp_path: Path) -> None:
     sweep(tmp_path / "nowhere")
     assert sorted(tmp_path.rglob("*")) == before
     assert len(before) > 11
+
+
+@pytest.mark.parametrize("command", ["run data/videos.txt", "documents docs", "images data"])
+def test_a_missing_folder_of_tmpdir_is_named(command: str, tmp_path: Path) -> None:
+    line = [sys.executable, "-m", "neardup", *command.split()]
+    env = {**os.environ, "TMPDIR": str(tmp_path / "none"), "XDG_CACHE_HOME": str(tmp_path)}
+    done = subprocess.run(line, cwd=ROOT, env=env, capture_output=True, text=True)
+    says = f"TMPDIR is {tmp_path / 'none'}, and there is no such folder; type: unset TMPDIR"
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"neardup {command.split()[0]}: {says}\n"

@@ -187,6 +187,8 @@ def working_folder(where: "str | None" = None) -> Iterator[Path]:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, end)
     parent = Path(where or os.environ.get("TMPDIR") or tempfile.gettempdir())
+    if not parent.is_dir():
+        raise StageError(f"TMPDIR is {parent}, and there is no such folder; type: unset TMPDIR")
     with ExitStack() as stack:
         signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
         stack.callback(signal.pthread_sigmask, signal.SIG_UNBLOCK, ENDING)
