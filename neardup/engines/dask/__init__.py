@@ -2,5 +2,7 @@
 
 In: files in a folder that all workers see.
 Out: the answer, the same bytes as of `neardup run` with a named scheme.
-May import: as `engines`; it may also import `local`, for answers in files.
+May import: as `engines`.
+
+It may also import `local`, which writes answers to files.
 """
