@@ -323,7 +323,8 @@ def splits_of(name: str, place: int, settings: Settings, most: int) -> Iterator[
         start = 0
         while start < size:
             file.seek(min(size, start + most))
-            file.readline()  # up to a line end
+            while (piece := file.readline(1 << 20)) and not piece.endswith(b"\n"):
+                """The line goes on: it is not held as a whole."""
             end = min(size, file.tell())
             yield whole_file._replace(start=start, length=end - start, has_ids=has_ids)
             start = end
