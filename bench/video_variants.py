@@ -28,9 +28,8 @@ from neardup.media.frames import frame_hashes, frame_spans
 from neardup.media.frames.containers import opened
 from neardup.media.frames.decoding import Decoder
 from neardup.media.frames.frame_hashes import CORNERS
-from neardup.media.frames.frame_spans import SpanMaker
+from neardup.media.frames.frame_spans import Shrinker, SpanMaker
 from neardup.media.frames.frame_store import FrameStore
-from neardup.media.frames.small_frames import Shrinker
 from neardup.media.frames.video_prints import VideoPrint, to_bytes
 from neardup.media.videos.video_join import find
 

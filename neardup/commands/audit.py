@@ -17,10 +17,9 @@ import argparse
 import shlex
 from collections.abc import Iterable
 
-from neardup.commands import exact_answers
-from neardup.commands.exact_answers import row
-from neardup.lines.answer_lines import exact_pair
-from neardup.lines.answer_tables import ALL_PAIRS, parsed_lines
+from neardup.commands import truth
+from neardup.commands.truth import row
+from neardup.lines.answer_lines import ALL_PAIRS, exact_pair, parsed_lines
 from neardup.options.command_parser import VERBOSITY, flags
 from neardup.options.table import Options, integer
 from neardup.reading.input_files import Unchanged
@@ -52,13 +51,13 @@ Pairs = dict[tuple[bytes, bytes], bytes]  # with a sampled id, and their similar
 def main() -> None:
     args = _command_line()
     options = Options.of(args)
-    settings, plain = exact_answers.exact_settings(options)
+    settings, plain = truth.exact_settings(options)
     measure: Measure = plain
-    kind = exact_answers.asked_kind(options)
+    kind = truth.asked_kind(options)
     sample = IdSample(args.sample, integer("--seed", args.seed, 0, 2**64 - 1))
-    exact_answers.check_files([*args.files, args.pairs])
-    exact_answers.check_all_pairs(args.pairs, options)
-    exact_answers.check_regular(args.files)
+    truth.check_files([*args.files, args.pairs])
+    truth.check_all_pairs(args.pairs, options)
+    truth.check_regular(args.files)
     counters = Counters("audit", progress="records", verbosity=args.verbosity)
     counter = TokenCounter()
     unchanged = Unchanged(args.files)
@@ -91,8 +90,8 @@ def _command_line() -> argparse.Namespace:
         """,
         sample=whole(1, MAX_IDS),
     )
-    own = *own, exact_answers.CONFIDENCE, *VERBOSITY
-    return exact_answers.exact_parser("audit", DESCRIPTION, own).parse_intermixed_args()
+    own = *own, truth.CONFIDENCE, *VERBOSITY
+    return truth.exact_parser("audit", DESCRIPTION, own).parse_intermixed_args()
 
 
 def _true_pairs(
@@ -146,8 +145,8 @@ def _examples(true: Pairs, printed: Pairs, options: Options, files: list[str]) -
 
 
 def _why(options: Options, files: list[str], a: str, b: str) -> str:
-    flags = exact_answers.pair_options(options)
-    if exact_answers.asked_kind(options) and options.measure == "cosine":
+    flags = truth.pair_options(options)
+    if truth.asked_kind(options) and options.measure == "cosine":
         flags.append("--scheme=projection")  # the scheme with a promise for cosine
     words = [*files, a, b]
     words = ["--", *words] if any(word.startswith("-") for word in words) else words

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from neardup.commands.exact_answers import check_files
+from neardup.commands.truth import check_files
 from neardup.options import table
 from neardup.options.command_parser import FILES, VERBOSITY
 from neardup.options.settings import Settings

@@ -13,10 +13,8 @@ A pair is the two ids of a line, in this order.  The pairs of both files are hel
 
 import sys
 
-from neardup.commands import exact_answers
-from neardup.commands.exact_answers import CONFIDENCE, row
-from neardup.lines.answer_lines import exact_pair
-from neardup.lines.answer_tables import ALL_PAIRS, parsed_lines
+from neardup.commands.truth import CONFIDENCE, check_all_pairs, check_files, row
+from neardup.lines.answer_lines import ALL_PAIRS, exact_pair, parsed_lines
 from neardup.options.command_parser import CommandParser, flags
 from neardup.similarity.intervals import interval, ratio
 
@@ -40,8 +38,8 @@ def main() -> None:
         CONFIDENCE._replace(help="confidence of the interval of the recall"),
     )
     args = parser.parse_args()
-    exact_answers.check_files([args.pairs, args.truth])
-    exact_answers.check_all_pairs(args.pairs)
+    check_files([args.pairs, args.truth])
+    check_all_pairs(args.pairs)
     pairs, true = (parsed_lines([name], exact_pair, ALL_PAIRS) for name in (args.pairs, args.truth))
     truth = {(a, b): similarity for a, b, similarity in true}
     printed: set[tuple[bytes, bytes]] = set()

@@ -4,9 +4,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from neardup.commands.exact_answers import check_files
+from neardup.commands.truth import check_files
 from neardup.engines.local.answer_file import file_answer
-from neardup.lines.answer_tables import PAIRS
+from neardup.lines.answer_lines import PAIRS
 from neardup.options import table
 from neardup.options.command_parser import flags, plain_names
 from neardup.options.settings import Settings

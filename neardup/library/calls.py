@@ -31,10 +31,17 @@ import numpy as np
 
 from neardup.library import keywords
 from neardup.library.deduplicated import Deduplicated, FoundEdges, rows_at
-from neardup.library.frames import HasColumnNames, HasColumns, Limit, Table, records_of, taken
+from neardup.library.frames import (
+    HasColumnNames,
+    HasColumns,
+    Limit,
+    Table,
+    UserVectors,
+    records_of,
+    taken,
+)
 from neardup.library.keywords import DecisionKeywords, PairKeywords, Value, with_keywords
 from neardup.library.user_records import UserRecords
-from neardup.library.user_vectors import UserVectors
 from neardup.options.settings import (
     Settings,
     counts_first,

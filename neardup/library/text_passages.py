@@ -12,9 +12,9 @@ from neardup.library.calls import Records
 from neardup.library.frames import records_of
 from neardup.library.user_records import UserRecords
 from neardup.options.settings import form_of
-from neardup.repeats.repeated_runs import find_passages
-from neardup.repeats.word_lines import WordLines, Words
 from neardup.runtime.program import whole
+from neardup.stages.repeated_runs import find_passages
+from neardup.stages.word_lines import WordLines, Words
 
 MOST = 1 << 20
 

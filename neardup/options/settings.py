@@ -38,7 +38,7 @@ from neardup.schemes.scheme import Request, Scheme
 from neardup.sets.bit_vectors import DEFAULT_BITS, DIGIT_BITS
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity import measures
-from neardup.similarity.estimated import EstimatedJaccard, sample_size
+from neardup.similarity.intervals import EstimatedJaccard, sample_size
 from neardup.similarity.measures import MEASURES, NINE_TENTHS, Measure, SetMeasure, Threshold
 from neardup.verification import ESTIMATED, OUTPUTS, RECORDS, Output
 from neardup.verification.not_pairs import NotPairs

@@ -22,7 +22,7 @@ from neardup.runtime.program import whole
 from neardup.runtime.summary import MAX_BAD, SHORT_SUMMARY, in_words
 from neardup.schemes import SCHEMES
 from neardup.schemes.scheme import Option
-from neardup.similarity.estimated import DEFAULT_SIZE
+from neardup.similarity.intervals import DEFAULT_SIZE
 from neardup.similarity.measures import MEASURES, NINE_TENTHS, parse_fraction
 from neardup.verification import OUTPUTS
 

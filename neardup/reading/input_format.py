@@ -25,8 +25,7 @@ from neardup.reading.compressed import (
     table_kind,
 )
 from neardup.reading.dialects import AS_USUAL, Dialect
-from neardup.reading.field_ranks import with_ranks
-from neardup.reading.field_values import Values, with_values
+from neardup.reading.field_values import Values, with_ranks, with_values
 from neardup.reading.fingerprint_lines import (
     FINGERPRINTS,
     fingerprint_lines,

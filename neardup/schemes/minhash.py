@@ -39,7 +39,7 @@ from neardup.schemes.scheme import Option, Request, Scheme
 from neardup.sets.hashing import band_words, combine
 from neardup.sets.ragged import Ragged
 from neardup.sets.weighted_sets import bags, weighted_band_words
-from neardup.similarity.estimated import CONFIDENCE, DEFAULT_SIZE, keys_of, sampled
+from neardup.similarity.intervals import CONFIDENCE, DEFAULT_SIZE, keys_of, sampled
 from neardup.similarity.measures import NINE_TENTHS, Threshold
 from neardup.similarity.weighted_measures import TokenWeights
 

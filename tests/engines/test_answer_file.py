@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import neardup
-from neardup.runtime.manifest import RunFile
+from neardup.runtime.counters import RunFile
 from neardup.verification import OUTPUTS
 from tests.support.cases import some
 from tests.support.engines import IN_FILES, KEEP, RUN_LOCAL, VIDEOS, environment, run, succeed

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup.runtime.manifest import RunFile
+from neardup.runtime.counters import RunFile
 from tests.support.cases import crossed
 from tests.support.corpus_in_forms import made
 from tests.support.engines import IN_FILES, RUN_LOCAL, VIDEOS, run, succeed

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from neardup.reading.compressed import unpacked
-from neardup.runtime.manifest import RunFile
+from neardup.runtime.counters import RunFile
 from tests.support.cases import crossed, some
 from tests.support.corpus_in_forms import (
     CORPUS,

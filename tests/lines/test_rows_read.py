@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from neardup.engines.local.answer_file import Answer
-from neardup.lines.answer_lines import parse_pair
-from neardup.lines.answer_tables import (
+from neardup.lines.answer_lines import (
     ACROSS,
     ALL_PAIRS,
     DIRECTED_ACROSS,
     INTERVALS,
     PAIRS,
     REMOVED,
+    parse_pair,
     parsed_lines,
 )
 from neardup.media.videos.runs import RUNS

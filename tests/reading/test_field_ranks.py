@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.reading.field_ranks import number_of, ranks
+from neardup.reading.field_values import number_of, ranks
 from neardup.reading.input_format import InputFormat
 
 EAST = timezone(timedelta(hours=2))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup.runtime.manifest import RunFile
+from neardup.runtime.counters import RunFile
 from neardup.runtime.program import StageError
 
 TOLD = RunFile(

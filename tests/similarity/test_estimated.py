@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from neardup.sets.ragged import Ragged
 from neardup.similarity.definitions import resemblance
-from neardup.similarity.estimated import (
+from neardup.similarity.intervals import (
     CONFIDENCE,
     EstimatedJaccard,
+    clopper_pearson,
     keys_of,
     sample_size,
     sampled,
     samples_of,
 )
-from neardup.similarity.intervals import clopper_pearson
 from neardup.similarity.measures import Threshold
 from neardup.similarity.sketches import min_s
 from tests.schemes.test_schemes import ALPHA, PAIRS, pairs_of_similarity

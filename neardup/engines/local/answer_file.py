@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import IO, Any, Callable, NamedTuple
 
 from neardup.files.folder_walk import path_of
-from neardup.lines.answer_tables import PAIRS, answer_table
+from neardup.lines.answer_lines import PAIRS, answer_table
 from neardup.options.settings import Settings
 from neardup.options.table import EXACT, Options
 from neardup.reading.compressed import kind_by_name, packing
 from neardup.reading.input_format import InputFormat
 from neardup.reading.row_files import FORMATS, LineTable, check_row_file, write_rows
 from neardup.reading.table_files import TABLES
-from neardup.runtime import VERSION, atomic_write, manifest, summary
+from neardup.runtime import VERSION, atomic_write, counters, summary
 from neardup.runtime.program import (
     STANDARD_OUTPUT,
     STDOUT,
@@ -138,7 +138,7 @@ def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
     check_outputs(args, args.output)
     if name is None or name == STDOUT_NAME:
         return
-    own, answers = manifest.run_file_name(name), [name]
+    own, answers = counters.run_file_name(name), [name]
     if is_folder(name):
         answers = [os.path.join(name, os.path.basename(file)) for file in args.files]
     if own in answers:
@@ -219,9 +219,9 @@ def answer_to(name: "str | None", files: Sequence[str], inputs: Sequence[str]) -
             atomic_write.check_new("-o", name, inputs)
             own = None
             if os.path.isfile(name) or not os.path.exists(name):  # unlike /dev/null
-                beside, option = manifest.run_file_name(name), OWN_FILE.format(name)
+                beside, option = counters.run_file_name(name), OWN_FILE.format(name)
                 own = stack.enter_context(atomic_write.whole_or_not(option, beside, inputs))
-                manifest.check_run_file(beside)
+                counters.check_run_file(beside)
             file = stack.enter_context(atomic_write.whole_or_not("-o", name, inputs))
             # Until the block ends, stdout of this process and its children is the file.
             before = os.dup(STDOUT)
@@ -248,16 +248,16 @@ def answer_folder(
         if names.count(short) > 1:
             raise UsageError(f"-o {name}: two files have the name {short}; use separate runs")
         atomic_write.check_new("-o", os.path.join(name, short), inputs)
-    beside = manifest.run_file_name(name)
+    beside = counters.run_file_name(name)
     atomic_write.check_new(OWN_FILE.format(name), beside, inputs)
-    manifest.check_run_file(beside)
+    counters.check_run_file(beside)
     there = os.path.isdir(name)
     os.makedirs(name, exist_ok=True)
     try:
         with atomic_write.half_folder("-o", name, Path(name)) as half:
-            with open(half / manifest.IN_FOLDER, "wb") as own:
+            with open(half / counters.IN_FOLDER, "wb") as own:
                 yield str(half), own
-            for short in [*names, manifest.IN_FOLDER]:
+            for short in [*names, counters.IN_FOLDER]:
                 os.replace(half / short, os.path.join(name, short))
     finally:
         if not there:
@@ -272,14 +272,14 @@ def about_run(
     settings: Settings,
     reports: list[dict[str, Any]],
     started: float,
-) -> manifest.RunFile:
+) -> counters.RunFile:
     """Return the content of the run file; `started` is in seconds since 1970."""
     counts = summary.total(report["counts"] for report in reports)
     # Absolute names are valid in other folders, too.
     against = tuple(os.path.abspath(name) for name in options.against)
     counted, out = (n and os.path.abspath(n) for n in (options.counts, options.not_pairs))
     absolute = replace(options, against=against, counts=counted, not_pairs=out)
-    return manifest.RunFile(
+    return counters.RunFile(
         options=absolute.arguments(),
         files=[file if file == "-" else os.path.abspath(file) for file in files],
         output=options.output,

@@ -38,7 +38,7 @@ from neardup.engines.local.flow import find_pairs, write_answer
 from neardup.engines.local.plan import Plan
 from neardup.engines.local.workers import Workers, check_read_once, working_folder
 from neardup.files.folder_walk import Walk, path_of
-from neardup.lines.answer_tables import REMOVED
+from neardup.lines.answer_lines import REMOVED
 from neardup.options import table
 from neardup.options.command_parser import SHARED, STANDARD_INPUT, flags, plain_names
 from neardup.options.settings import Settings, settings_before_counts, with_input

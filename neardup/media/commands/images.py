@@ -29,7 +29,7 @@ from neardup.files.cache import PICTURES, ResultCache, opened_cache
 from neardup.files.decoders import Outcome, results
 from neardup.files.folder_walk import PART_HELP, FoundFile, Walk, path_id
 from neardup.files.tally import FLAT, NO_PART, Rules, Tally
-from neardup.lines.answer_tables import DOUBTED, answer_table
+from neardup.lines.answer_lines import DOUBTED, answer_table
 from neardup.media.pictures import keep_rules, originals, pictures
 from neardup.media.pictures.keep_rules import in_order
 from neardup.media.pictures.old_pictures import (

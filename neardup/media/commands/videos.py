@@ -29,8 +29,7 @@ from neardup.files.decoders import Outcome, Work, results
 from neardup.files.folder_walk import PART_HELP, FoundFile, path_of
 from neardup.files.tally import NO_PART, Rules, Tally
 from neardup.media.frames.containers import is_video, require_av
-from neardup.media.frames.frame_store import FrameStore
-from neardup.media.frames.print_files import is_print_file, write_prints
+from neardup.media.frames.frame_store import FrameStore, is_print_file, write_prints
 from neardup.media.frames.print_sources import VIDEOS, PrintSources, work
 from neardup.media.frames.video_files import Reading
 from neardup.media.pictures import keep_rules
@@ -39,7 +38,7 @@ from neardup.media.videos.common import common_lines, common_objects, stretches_
 from neardup.media.videos.runs import RUNS, format_run
 from neardup.media.videos.video_decisions import FoundPairs
 from neardup.media.videos.video_join import JoinOptions, find
-from neardup.media.videos.video_options import (
+from neardup.media.videos.video_tasks import (
     JOIN_OPTIONS,
     TICKS,
     join_options,

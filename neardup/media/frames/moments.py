@@ -25,7 +25,7 @@ import numpy as np
 from neardup.files.decoders import UNREADABLE, Failure
 from neardup.media.frames.containers import NO_FRAMES, opened
 from neardup.media.frames.decoding import Decoder
-from neardup.media.frames.small_frames import Turn, scaled, turn_of, turned
+from neardup.media.frames.frame_spans import Turn, scaled, turn_of, turned
 from neardup.media.pictures.pictures import RefusedError
 
 if TYPE_CHECKING:

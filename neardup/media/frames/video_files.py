@@ -38,8 +38,7 @@ from neardup.media.frames.containers import (
     suffix_of,
 )
 from neardup.media.frames.decoding import Decoder
-from neardup.media.frames.frame_spans import SpanMaker, one_picture, still
-from neardup.media.frames.small_frames import Shrinker, turn_of
+from neardup.media.frames.frame_spans import Shrinker, SpanMaker, one_picture, still, turn_of
 from neardup.media.frames.video_prints import DIGEST, VideoPrint
 from neardup.media.pictures import originals
 from neardup.media.pictures.pictures import DAMAGED, TOO_LARGE, RefusedError

@@ -37,8 +37,7 @@ from neardup.media.frames.frame_spans import CLOSED, one_picture, shown_ms, stil
 from neardup.media.frames.print_sources import SHORT_SECONDS
 from neardup.media.frames.video_prints import DIGEST, VideoPrint, compared, end_of, length_of
 from neardup.media.videos.runs import Run, VideoPair
-from neardup.media.videos.speeds import refined
-from neardup.media.videos.time_lines import Floats, Line, best_line, overlaps, weights_of
+from neardup.media.videos.time_lines import Floats, Line, best_line, overlaps, refined, weights_of
 from neardup.sets.bit_vectors import bits_apart
 from neardup.sets.ragged import chunks, spans
 

@@ -20,9 +20,9 @@ from neardup.reading import shingling
 from neardup.reading.cleaning import plain
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import WordHashes, numbers, utf8_words
-from neardup.repeats.word_lines import Words
 from neardup.runtime.program import escaped
 from neardup.sets.hashing import combine
+from neardup.stages.word_lines import Words
 
 AT_ONCE = 1 << 14  # places
 STOPS = re.compile(

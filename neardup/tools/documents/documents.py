@@ -40,7 +40,7 @@ from neardup.files.folder_walk import (
     path_of,
 )
 from neardup.files.tally import BODY_ALONE, NO_PART, TEXT_ALONE, Rules, Tally
-from neardup.lines.answer_tables import REMOVED
+from neardup.lines.answer_lines import REMOVED
 from neardup.options import table
 from neardup.options.command_parser import SHARED, flags, plain_names
 from neardup.options.settings import Settings, settings_before_counts

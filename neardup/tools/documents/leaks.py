@@ -18,13 +18,18 @@ from fractions import Fraction
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from neardup.commands.exact_answers import check_files, check_regular
+from neardup.commands.truth import check_files, check_regular
 from neardup.decisions.kept_lines import check_one_answer, keep_in_one
 from neardup.engines.local import run
 from neardup.engines.local.answer_file import check_outputs, file_answer
 from neardup.engines.local.workers import working_folder
-from neardup.lines.answer_lines import format_decided, parse_pair, removed_line
-from neardup.lines.answer_tables import REMOVED, parsed_lines
+from neardup.lines.answer_lines import (
+    REMOVED,
+    format_decided,
+    parse_pair,
+    parsed_lines,
+    removed_line,
+)
 from neardup.options import table
 from neardup.options.command_parser import SHARED, flags, read
 from neardup.options.settings import Settings, form_of

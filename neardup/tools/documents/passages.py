@@ -20,7 +20,7 @@ from tempfile import TemporaryFile
 
 import numpy as np
 
-from neardup.commands.exact_answers import check_files, check_regular
+from neardup.commands.truth import check_files, check_regular
 from neardup.decisions.kept_lines import PlacesOf, check_one_answer, keep_in_one
 from neardup.decisions.marked_rows import check_files as check_columns
 from neardup.engines.local.answer_file import Answer, check_outputs, file_answer
@@ -32,20 +32,18 @@ from neardup.reading.blocks import file_places
 from neardup.reading.compressed import kind_by_name
 from neardup.reading.input_files import InputFile
 from neardup.reading.row_files import fields_table
-from neardup.repeats.cut_rows import cut_places
-from neardup.repeats.cut_words import CutWords, rounds_of_cuts
-from neardup.repeats.record_texts import RecordTexts
-from neardup.repeats.repeated_runs import find_passages
-from neardup.repeats.repeated_shares import COLUMNS as SHARES
-from neardup.repeats.repeated_shares import Shares, counted
-from neardup.repeats.word_lines import WordLines
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError, one_of, printable, whole
 from neardup.runtime.summary import QUIET, many
 from neardup.stages.pairs import sorted_lines
+from neardup.stages.repeated_runs import find_passages
+from neardup.stages.word_lines import WordLines
+from neardup.tools.documents.cut_words import CutWords, rounds_of_cuts
 from neardup.tools.documents.document_files import is_archive
-from neardup.tools.documents.document_rows import write_documents
 from neardup.tools.documents.documents import check_failures
+from neardup.tools.documents.passage_rows import COLUMNS as SHARES
+from neardup.tools.documents.passage_rows import Shares, counted, cut_places
+from neardup.tools.documents.passage_texts import RecordTexts, write_documents
 
 PROGRAM, NAME = "python3 -m neardup passages", "neardup passages"
 FLAGS = (*table.READING, "--clean", "--mark-prefix", "--max-line", "--max-bad", "--strict")

@@ -26,17 +26,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.commands import exact_answers
-from neardup.lines.answer_lines import exact_pair
-from neardup.lines.answer_tables import ALL_PAIRS, parsed_lines
+from neardup.commands import truth
+from neardup.lines.answer_lines import ALL_PAIRS, exact_pair, parsed_lines
 from neardup.options import table
 from neardup.options.command_parser import flags
 from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading.input_files import is_index
 from neardup.reading.input_format import InputFormat
-from neardup.runtime.counters import Counters
-from neardup.runtime.manifest import RunFile, run_file_name
+from neardup.runtime.counters import Counters, RunFile, run_file_name
 from neardup.runtime.program import (
     NOT_FILES,
     StageError,
@@ -145,9 +143,9 @@ class Session:
 
 def main() -> None:
     args, options = _command_line()
-    settings, _ = exact_answers.exact_settings(options)
-    exact_answers.check_files([args.pairs, *args.records])
-    exact_answers.check_all_pairs(args.pairs)
+    settings, _ = truth.exact_settings(options)
+    truth.check_files([args.pairs, *args.records])
+    truth.check_all_pairs(args.pairs)
     making = settings.form.making()
     path = Path(args.verdicts or f"{args.pairs}.verdicts")
     with _opened(path, making, args.estimate) as (file, known):
@@ -204,9 +202,9 @@ def _command_line() -> tuple[argparse.Namespace, Options]:
     records = args.records
     if os.path.isfile(run_file_name(args.pairs)):
         run = RunFile.of(args.pairs)
-        options = exact_answers.options_of(run, args.pairs)
+        options = truth.options_of(run, args.pairs)
         given = [word for word in options.arguments() if word.partition("=")[0] in FLAGS]
-        exact_answers.refuse_others(Options.of(args), given, run_file_name(args.pairs), FREE)
+        truth.refuse_others(Options.of(args), given, run_file_name(args.pairs), FREE)
         args = parser.parse_intermixed_args([*given, *sys.argv[1:]])
         old = [name for name in options.against if not is_index(name)]
         records = args.records or [name for name in (*old, *run.files) if name != "-"]

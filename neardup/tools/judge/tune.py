@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from neardup.commands import exact_answers
+from neardup.commands import truth
 from neardup.joins.bitmap_joins import join_by
 from neardup.options import table
 from neardup.options.command_parser import FOR_SETS, flags, plain_names
@@ -33,7 +33,7 @@ lengths of shingles are also compared, unless --shingle is given.
 
     python3 -m neardup tune --threshold 0.8 videos.txt
 """
-FLAGS = [flag for flag in exact_answers.SHARED if flag not in exact_answers.PRINTS]
+FLAGS = [flag for flag in truth.SHARED if flag not in truth.PRINTS]
 USUAL, MAX_SAMPLED = 3000, 20_000
 # Of the input's bytes, without --sample: a run of all of them should cost twice as much.
 SHARE, MIN_BYTES = 100, 1 << 16
@@ -70,9 +70,9 @@ def main() -> None:
     options = replace(options, own={})  # without options of schemes
     if options.input == FINGERPRINTS:
         raise UsageError(f"--input {FINGERPRINTS}: {FOR_SETS}")
-    settings, measure = exact_answers.exact_settings(options)
+    settings, measure = truth.exact_settings(options)
     seed, recall = table.integer("--seed", args.seed, 0, 2**64 - 1), args.recall
-    exact_answers.check_files(args.files)
+    truth.check_files(args.files)
     most = line_sample.MAX_BYTES
     if args.sample is None:
         here = sum(os.path.getsize(name) for name in args.files if os.path.isfile(name))
@@ -101,7 +101,7 @@ def main() -> None:
             more = f"{choices.number(usual)} similar pairs, and not {choices.number(other)}"
             print(f"But the default --shingle finds about {more}; so it is kept.\n")
         options = options if other < usual else best
-        settings, _ = exact_answers.exact_settings(options)
+        settings, _ = truth.exact_settings(options)
     name = settings.request.measure
     survey = estimates.Survey.of(sample, settings.parse, measure, seed)
     if settings.form.fields:
@@ -109,7 +109,7 @@ def main() -> None:
             raise UsageError("files of several formats; name files of one format")
         options = replace(options, input=settings.form.input)
     options = replace(options, threshold=options.threshold or table.DEFAULT_THRESHOLD)
-    asked = exact_answers.pair_options(options)
+    asked = truth.pair_options(options)
     costs = choices.costs(survey, choices.choices(measure, name, recall), asked, SHOWN)
     about, notes = _about(survey, sample), _notes(survey, name)
     print("\n".join([*about, "", *_table(costs), "", notes, ""]))
@@ -135,7 +135,7 @@ class SimilarPairs:
         self._parsed: dict[tuple[str, ...], tuple[Ragged, estimates.Weights]] = {}
 
     def of(self, options: table.Options) -> float:
-        settings, measure = exact_answers.exact_settings(options)
+        settings, measure = truth.exact_settings(options)
         assert not isinstance(measure, Hamming)
         form = tuple(settings.form.key_options().values())
         if form not in self._parsed:
@@ -154,7 +154,7 @@ def _hints(
 ) -> Iterator[str]:
     """Yield, for each option that would find more pairs by the sample, how many, and a command."""
     here, tried = pairs.of(options), []
-    settings, measure = exact_answers.exact_settings(options)
+    settings, measure = truth.exact_settings(options)
     assert not isinstance(measure, Hamming)
     if settings.form.shingle:
         given = options.clean.split(",") if options.clean else []
@@ -170,7 +170,7 @@ def _hints(
         there = pairs.of(asked)
         if there > here:
             found = f"about {choices.number(there)} similar pairs instead of {choices.number(here)}"
-            command = _job(exact_answers.pair_options(asked), files)
+            command = _job(truth.pair_options(asked), files)
             yield f"\nWith {flag} {value} it would find {found}:\n\n    {command}"
 
 
@@ -183,22 +183,22 @@ def _command_line() -> argparse.Namespace:
                         bytes)
         --seed N        seed of the sample, 0 to 2^64-1 [0]
         """,
-        recall=exact_answers.share,
+        recall=truth.share,
         sample=whole(2, MAX_SAMPLED),
     )
-    return exact_answers.exact_parser("tune", DESCRIPTION, own, FLAGS, weights=False).parse_args()
+    return truth.exact_parser("tune", DESCRIPTION, own, FLAGS, weights=False).parse_args()
 
 
 def _about(survey: estimates.Survey, sample: line_sample.LineSample) -> Iterator[str]:
     known = survey.likeness
     about = "" if survey.whole else f"about, by {len(survey):,} of them; "
-    yield exact_answers.row("records", choices.number(survey.records), about + sample.origin)
+    yield truth.row("records", choices.number(survey.records), about + sample.origin)
     if survey.bad:
-        yield exact_answers.row("bad lines", survey.bad, "in the sample")
+        yield truth.row("bad lines", survey.bad, "in the sample")
     if sample.too_long:
-        yield exact_answers.row("long lines", sample.too_long, "of more than 1 MiB; left out")
-    yield exact_answers.row("tokens a record", choices.number(survey.tokens / survey.records))
-    yield exact_answers.row(
+        yield truth.row("long lines", sample.too_long, "of more than 1 MiB; left out")
+    yield truth.row("tokens a record", choices.number(survey.tokens / survey.records))
+    yield truth.row(
         "similar pairs", choices.number(known.matches.sum()), f"{known.seen:,} in the sample"
     )
     yield ""

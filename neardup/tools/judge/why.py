@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from neardup.commands.exact_answers import check_files, options_of, refuse_others
+from neardup.commands.truth import check_files, options_of, refuse_others
 from neardup.options import table
 from neardup.options.command_parser import flags
 from neardup.options.settings import (
@@ -21,8 +21,7 @@ from neardup.options.settings import (
 )
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.reading.input_files import is_index
-from neardup.runtime.counters import Counters
-from neardup.runtime.manifest import RunFile
+from neardup.runtime.counters import Counters, RunFile
 from neardup.runtime.program import StageError, UsageError, check_file_name, shown
 from neardup.runtime.summary import BAD, judged
 from neardup.sets.ragged import Batch

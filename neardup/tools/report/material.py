@@ -15,9 +15,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Callable
 
-from neardup.commands.exact_answers import options_of, refuse_others
-from neardup.lines.answer_lines import Removal, parse_removed
-from neardup.lines.answer_tables import DOUBTED, REMOVED, parsed_lines
+from neardup.commands.truth import options_of, refuse_others
+from neardup.lines.answer_lines import DOUBTED, REMOVED, Removal, parse_removed, parsed_lines
 from neardup.options.settings import form_of, settings_before_counts
 from neardup.options.table import MAX_LINE_MIB, OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.reading.blocks import read_files
@@ -25,7 +24,7 @@ from neardup.reading.cleaning import plain
 from neardup.reading.input_files import is_index
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import words
-from neardup.runtime.manifest import RunFile
+from neardup.runtime.counters import RunFile
 from neardup.runtime.program import StageError, UsageError
 from neardup.runtime.summary import BAD
 from neardup.tools.judge.explanation import block_difference
@@ -38,7 +37,7 @@ ANSWERS = ("pairs", "links")
 Parts = Sequence[tuple[str, str]]  # (kind, words), as `word_difference` has them
 Audit = Mapping[str, tuple[str, str]]  # name → (value, note)
 Doubt = Callable[[str, str], str]
-AUDIT_ROW = re.compile(r"(\S.*?) {2,}(\S+)(?:  (\S.*))?")  # as `exact_answers.row` writes it
+AUDIT_ROW = re.compile(r"(\S.*?) {2,}(\S+)(?:  (\S.*))?")  # as `truth.row` writes it
 AUDIT_NEEDS = {"ids looked at", "recall", "precision"}
 FIRST = 20  # removed records that are shown
 REASONS = 10

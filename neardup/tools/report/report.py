@@ -10,14 +10,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
-from neardup.commands.exact_answers import check_files
+from neardup.commands.truth import check_files
 from neardup.decisions.edge_file import as_number
 from neardup.decisions.rules import as_decimals
 from neardup.engines.local import run_audit
 from neardup.engines.local.plan import Plan
 from neardup.engines.local.workers import Progress
-from neardup.lines.answer_lines import EDGE, MEMBER, NO_PAIR, parse_edge_lines, parse_removed
-from neardup.lines.answer_tables import ALL_PAIRS, parsed_lines
+from neardup.lines.answer_lines import (
+    ALL_PAIRS,
+    EDGE,
+    MEMBER,
+    NO_PAIR,
+    parse_edge_lines,
+    parse_removed,
+    parsed_lines,
+)
 from neardup.lines.tagged_ids import is_old
 from neardup.media.frames.containers import require_av
 from neardup.media.pictures.pictures import require_pillow
@@ -27,8 +34,8 @@ from neardup.media.videos.video_decisions import REMOVED_VIDEOS, parse_removed_v
 from neardup.options import table
 from neardup.options.command_parser import flags
 from neardup.reading.blocks import NEW
-from neardup.runtime import atomic_write, manifest
-from neardup.runtime.manifest import RunFile
+from neardup.runtime import atomic_write, counters
+from neardup.runtime.counters import RunFile
 from neardup.runtime.program import (
     NOT_FILES,
     StageError,
@@ -93,7 +100,7 @@ def main() -> None:
     if args.pictures:
         require_pillow()
     pairs = _files_of(args.pairs)
-    path = Path(manifest.run_file_name(args.pairs))
+    path = Path(counters.run_file_name(args.pairs))
     own = path if args.pairs != "-" and path.is_file() else None
     if args.pictures and not own:  # the options of `neardup images`
         args.input, args.exact = args.input or "fingerprints", True

@@ -21,11 +21,10 @@ from typing import Callable, NamedTuple
 
 import numpy as np
 
-from neardup.commands.exact_answers import share
+from neardup.commands.truth import share
 from neardup.engines.local.answer_file import file_answer
 from neardup.joins.inverted_index import InvertedIndex
-from neardup.lines.answer_lines import format_estimate
-from neardup.lines.answer_tables import ESTIMATES
+from neardup.lines.answer_lines import ESTIMATES, format_estimate
 from neardup.options.command_parser import CommandParser, flags
 from neardup.options.table import DEFAULT_THRESHOLD
 from neardup.reading.blocks import check_inputs
@@ -34,7 +33,7 @@ from neardup.runtime.program import UsageError, one_of
 from neardup.sets.ragged import Ragged, chunks
 from neardup.similarity.intervals import exact_interval
 from neardup.similarity.measures import Threshold
-from neardup.tools.sketches.sketch_file import NUMBERS_AT_ONCE, SketchFile, check_agreement
+from neardup.tools.sketches.sketch import NUMBERS_AT_ONCE, SketchFile, check_agreement
 from neardup.tools.sketches.sketch_kinds import CONTAINMENT, JACCARD, SharedTokens, rarity_of
 
 PAIR_NUMBERS = 32  # the fixed cost of a pair, in numbers of its sketches

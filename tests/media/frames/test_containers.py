@@ -205,7 +205,7 @@ def test_a_frame_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("error", PROGRAM_ERRORS, ids=lambda error: error.__name__)
-@pytest.mark.parametrize("called", ["av.open", "neardup.media.frames.small_frames.turn_of"])
+@pytest.mark.parametrize("called", ["av.open", "neardup.media.frames.frame_spans.turn_of"])
 def test_an_error_of_the_program_is_not_damage(
     called: str, error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

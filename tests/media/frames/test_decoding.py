@@ -11,7 +11,7 @@ av = pytest.importorskip("av")
 from neardup.media.frames import decoding  # noqa: E402
 from neardup.media.frames.containers import opened  # noqa: E402
 from neardup.media.frames.decoding import Decoder  # noqa: E402
-from neardup.media.frames.small_frames import Shrinker  # noqa: E402
+from neardup.media.frames.frame_spans import Shrinker  # noqa: E402
 from tests.support.drawn_videos import encode, number_of, numbered, remuxed  # noqa: E402
 
 TICK = 0.25

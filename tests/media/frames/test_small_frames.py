@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 av = pytest.importorskip("av")
 
 from neardup.media.frames.containers import opened  # noqa: E402
-from neardup.media.frames.small_frames import Shrinker, turn_by, turned  # noqa: E402
+from neardup.media.frames.frame_spans import Shrinker, turn_by, turned  # noqa: E402
 from tests.support.drawn_videos import encode, picture  # noqa: E402
 
 

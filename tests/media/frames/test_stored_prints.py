@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from neardup.media.frames.print_files import is_print_file, prints_in, write_prints
+from neardup.media.frames.frame_store import is_print_file, prints_in, write_prints
 from neardup.media.frames.print_sources import PrintSpool
 from neardup.media.frames.video_prints import VideoPrint, from_bytes, to_bytes, to_line
 from neardup.runtime.program import StageError

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from neardup.media.videos import alignment, speeds
+from neardup.media.videos import alignment, time_lines
 from neardup.media.videos.alignment import Frames, align, distances
-from neardup.media.videos.speeds import SHIFTS, SPEEDS, STEP, refined
-from neardup.media.videos.time_lines import Line
+from neardup.media.videos.time_lines import FINE_STEP, SHIFTS, SPEEDS, Line, refined
 from neardup.sets.bit_vectors import bits_apart
 from tests.support.made_up_prints import filmed, frames, joined, made_up, noisy
 
@@ -62,22 +61,24 @@ def test_no_line_of_the_grid_has_a_lower_cost() -> None:
     film, clip = scene(6), scene(3, rate=1.04)
     _, x, y = compared(clip, film)
     line, middle = Line(1.0, 0.5, 1.0), 1.5
-    times, i = speeds._pictures(x.spans, 0, 3)
+    times, i = time_lines._pictures(x.spans, 0, 3)
     bits = lambda i, j: distances(x, y, i, j)  # noqa: E731
-    apart = speeds._bits_beside(line, times, i, y.spans, middle, bits)
-    costs = speeds._costs(line, times - middle, apart)
+    apart = time_lines._bits_beside(line, times, i, y.spans, middle, bits)
+    costs = time_lines._costs(line, times - middle, apart)
     shown = y.spans[:, 0] / 1000
     for k, m in ((0, 0), (10, 16), (14, 9), (20, 32), (3, 25)):
         total = 0.0
         for time, frame in zip(times, i):
-            steps = round((SPEEDS[k] - 1) * (time - middle) / STEP) + SHIFTS[m]
-            at = time + line.offset + steps * STEP
+            steps = round((SPEEDS[k] - 1) * (time - middle) / FINE_STEP) + SHIFTS[m]
+            at = time + line.offset + steps * FINE_STEP
             after = int(np.searchsorted(shown, at, "right"))
             if not shown[0] - 0.25 <= at <= shown[-1] + 0.25:
-                total += speeds.FAR
+                total += time_lines.FAR
                 continue
             pair = max(after - 1, 0), min(after, len(shown) - 1)
-            ends = [min(speeds.FAR, int(bits_apart(clip[frame, :1], film[j, :1])[0])) for j in pair]
+            ends = [
+                min(time_lines.FAR, int(bits_apart(clip[frame, :1], film[j, :1])[0])) for j in pair
+            ]
             part = min(max((at - shown[pair[0]]) / (TICK / 1000), 0), 1) if pair[0] < pair[1] else 0
             total += (1 - part) * ends[0] + part * ends[1]
         assert costs[k, m] == pytest.approx(total / len(times), abs=1e-4)

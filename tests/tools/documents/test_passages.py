@@ -178,7 +178,7 @@ def test_refusals(words: list[str], says: str, code: int, tmp_path: Path) -> Non
 def test_a_file_that_changes_is_named(tmp_path: Path) -> None:
     """The file is replaced when it has been read once: here, when the last line of it is bad."""
     code = """
-import sys, neardup.repeats.record_texts as texts
+import sys, neardup.tools.documents.passage_texts as texts
 lines = texts.RecordTexts.lines
 def changed(self, file):
     found = lines(self, file)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup.repeats.cut_rows import ESCAPES, without
+from neardup.tools.documents.passage_rows import ESCAPES, without
 from tests.support.corpus_in_forms import CORPUS, forms, made
 from tests.support.engines import NEARDUP, refuse, succeed
 from tests.tools.documents.test_passages import PASSAGES, corpus, written

@@ -10,10 +10,10 @@ from tempfile import TemporaryFile
 import pytest
 
 from neardup.reading.shingling import utf8_words
-from neardup.repeats import repeated_runs
-from neardup.repeats.repeated_shares import counted
-from neardup.repeats.word_lines import WordLines
-from tests.repeats.test_repeated_runs import drawn
+from neardup.stages import repeated_runs
+from neardup.stages.word_lines import WordLines
+from neardup.tools.documents.passage_rows import counted
+from tests.stages.test_repeated_runs import drawn
 from tests.support.corpus_in_forms import CORPUS, forms, made
 from tests.support.engines import NEARDUP, refuse, succeed
 from tests.support.passages_oracle import Records, places_of

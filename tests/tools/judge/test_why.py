@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.options.table import Options
-from neardup.runtime.manifest import RunFile, run_file_name
+from neardup.runtime.counters import RunFile, run_file_name
 from neardup.schemes.banding import recall
 from neardup.schemes.scheme import shown
 from neardup.sets import token_counts

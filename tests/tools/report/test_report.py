@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup.runtime.manifest import RunFile
+from neardup.runtime.counters import RunFile
 from tests.support.engines import NEARDUP, RUN_LOCAL, Result, refuse, run, succeed
 
 RECORDS = b"a\tone two three four\nb\tone two three five\nc\tsix\nd\n"

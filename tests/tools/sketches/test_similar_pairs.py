@@ -19,9 +19,9 @@ from neardup.runtime.counters import Counters
 from neardup.sets.ragged import Batch, Ragged
 from neardup.similarity.intervals import clopper_pearson, exact_interval
 from neardup.similarity.measures import Threshold
-from neardup.tools.sketches import similar, sketch_file, sketch_kinds
+from neardup.tools.sketches import similar, sketch, sketch_kinds
 from neardup.tools.sketches.similar import Search, shown
-from neardup.tools.sketches.sketch_file import SketchFile, write_sketches
+from neardup.tools.sketches.sketch import SketchFile, write_sketches
 from neardup.tools.sketches.sketch_kinds import CONTAINMENT, JACCARD, Kind, Signatures, kind_of
 from tests.schemes.test_schemes import ALPHA, PAIRS, pairs_of_similarity
 
@@ -114,7 +114,7 @@ def all_pairs(
 @pytest.fixture(params=[False, True], ids=["as it is", "in small pieces"])
 def pieces(request, monkeypatch) -> None:
     if request.param:
-        monkeypatch.setattr(sketch_file, "NUMBERS_AT_ONCE", 300)
+        monkeypatch.setattr(sketch, "NUMBERS_AT_ONCE", 300)
         monkeypatch.setattr(similar, "NUMBERS_AT_ONCE", 300)
         monkeypatch.setattr(inverted_index, "STEP", 50)
 

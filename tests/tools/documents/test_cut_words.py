@@ -7,10 +7,10 @@ from tempfile import TemporaryFile
 
 import pytest
 
-from neardup.repeats import repeated_runs
-from neardup.repeats.cut_words import CutWords, rounds_of_cuts
-from neardup.repeats.word_lines import WordLines
-from tests.repeats.test_repeated_runs import drawn
+from neardup.stages import repeated_runs
+from neardup.stages.word_lines import WordLines
+from neardup.tools.documents.cut_words import CutWords, rounds_of_cuts
+from tests.stages.test_repeated_runs import drawn
 from tests.support.passages_oracle import Records, places_of
 
 Places = list[list[int]]  # of each record, the numbers of words

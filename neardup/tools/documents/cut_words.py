@@ -19,7 +19,8 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from neardup.repeats.repeated_runs import (
+from neardup.sets.ragged import first_of_run
+from neardup.stages.repeated_runs import (
     SORTED_BYTES,
     Hashing,
     numbered,
@@ -27,8 +28,7 @@ from neardup.repeats.repeated_runs import (
     without_collision,
     words_in,
 )
-from neardup.repeats.word_lines import WordLines
-from neardup.sets.ragged import first_of_run
+from neardup.stages.word_lines import WordLines
 
 
 class Cuts(NamedTuple):

@@ -1,9 +1,20 @@
-r"""Rows without the cuts in their texts; all other bytes, columns and types are as they were.
+r"""The rows that `passages` writes: with cuts in their texts, or with the share that is repeated.
+
+With cuts, all other bytes, columns and types of a row are as they were:
 
     {"id": 1, "text": "a\nb \ud83d\ude00 c"}   the text has 7 characters: an escape is one
     1,"a ""b"" c"                              so is a doubled quote
 
-A cut text of Parquet and Arrow is a new value of its column.
+A cut text of Parquet and Arrow is a new value of its column.  The shares of the words of a text
+that are in a repeated run are columns:
+
+    repeated,seen_before,id,text
+    0.75,0.0,a,to be or not
+    1.0,1.0,b,To be or        a repeats it, and comes first
+    ,,c,                      not compared: no words
+
+Where `seen_before` is 1.0, each word is in a text before: if all such rows are removed, no word is
+lost.  Where `repeated` is 1.0, it is.
 """
 
 from __future__ import annotations
@@ -11,12 +22,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain, repeat
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from neardup.decisions.kept_lines import FILE_PLACES, Places
+from neardup.decisions.marked_rows import Mark, Marks
 from neardup.decisions.merged_rows import END, Additions, json_span
 from neardup.reading.dialects import Dialect
 from neardup.reading.input_files import InputFile
@@ -24,6 +37,8 @@ from neardup.reading.input_format import InputFormat
 from neardup.reading.separated_rows import QUOTED, TABS, field_spans, separated, split_rows
 from neardup.reading.table_files import TABLES, is_mergeable
 from neardup.runtime.program import StageError, shown
+from neardup.stages.repeated_runs import Hashing, repeated, without_collision, words_in
+from neardup.stages.word_lines import WordLines
 
 PAIR = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # one character
 ESCAPES = re.compile(rf"{PAIR}|\\u[0-9a-fA-F]{{4}}|\\.")  # of JSON
@@ -131,3 +146,66 @@ def _by_row(cuts: np.ndarray, first: int) -> Iterator[tuple[int, list[list[int]]
     heads = np.flatnonzero(np.diff(places[low:high], prepend=np.uint64(0))) + low
     for a, b in zip(heads.tolist(), [*heads[1:].tolist(), int(high)]):
         yield int(places[a]), cuts[a:b, 1:].tolist()
+
+
+COLUMNS = {"repeated": float, "seen_before": float}
+
+
+class Counts(NamedTuple):
+    """Numbers of words of n texts; int64 (n,)."""
+
+    words: np.ndarray
+    repeated: np.ndarray  # in a run that enough texts have
+    before: np.ndarray  # in one that is also at a place before
+
+
+def counted(lines: WordLines, width: int, least: int) -> Counts:
+    """Count repeated words; least: of texts that have the run."""
+    return without_collision(partial(_counted, lines, least), width)
+
+
+def _counted(lines: WordLines, least: int, how: Hashing) -> Counts:
+    counts = Counts(*np.zeros((3, len(lines)), np.int64))
+    last = [np.array([[-1], [0]])] * 2  # the last run: its text and word
+    for portion, repeats in repeated(lines, how, least):
+        line = words_in(lines[portion.begin : portion.stop])[2]
+        np.add.at(counts.words, portion.record + line, 1)
+        runs = np.stack([repeats.record, repeats.word])
+        each = (runs, runs[:, repeats.begin != repeats.first])
+        for i, (count, some) in enumerate(zip(counts[1:], each)):
+            record, word = both = np.concatenate([last[i], some], axis=1)
+            new = np.minimum(np.diff(word), how.width)
+            np.add.at(count, record[1:], np.where(np.diff(record) == 0, new, how.width))
+            last[i] = both[:, -1:]
+    return counts
+
+
+class Shares(Marks):
+    """The shares of one file's rows.
+
+    places, shares: of all rows with words; uint64 (n,), ascending, and float64 (n, 2)
+    decided: an empty file, since no row is removed
+    """
+
+    columns = COLUMNS
+    not_compared: Mark = (None, None)
+
+    def __init__(
+        self,
+        form: InputFormat,
+        prefix: str,
+        places: np.ndarray,
+        shares: np.ndarray,
+        decided: IO[bytes],
+        file: InputFile,
+    ):
+        super().__init__(form, prefix, np.empty(0, np.uint64), decided, file)
+        self._places, self._shares = places, shares
+
+    def at(self, place: int) -> Mark:
+        i = int(np.searchsorted(self._places, np.uint64(place)))
+        known = i < len(self._places) and int(self._places[i]) == place
+        return tuple(self._shares[i].tolist()) if known else self.not_compared
+
+    def _has_more(self) -> bool:
+        return False  # files that change are named by `RecordTexts.check`

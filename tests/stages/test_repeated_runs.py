@@ -10,10 +10,10 @@ from tempfile import TemporaryFile
 import numpy as np
 import pytest
 
-from neardup.repeats import repeated_runs
-from neardup.repeats.repeated_runs import Hashing, find_passages, hashed, note
-from neardup.repeats.word_lines import WordLines
 from neardup.runtime import kernels
+from neardup.stages import repeated_runs
+from neardup.stages.repeated_runs import Hashing, find_passages, hashed, note
+from neardup.stages.word_lines import WordLines
 from tests.support import passages_oracle
 from tests.support.passages_oracle import Passage, Records
 

@@ -8,7 +8,7 @@ import pytest
 
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.shingling import utf8_words
-from neardup.repeats.word_lines import Words
+from neardup.stages.word_lines import Words
 
 PARTS = [*"aBéßſ-7.'ー東京かไ", "e\u0301", "か\u3099", "ที่", "\u200b", "\xad", "ﬁ", "½", "Ａ", "Ω"]
 BLANKS = [" ", "\n", "\t", "\u3000", "\x1c", "\x85", "  "]

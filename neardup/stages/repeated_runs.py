@@ -37,10 +37,10 @@ from typing import IO, Callable, NamedTuple, TypeVar
 
 import numpy as np
 
-from neardup.repeats.word_lines import BLANK, LINE_END, Portion, WordLines
 from neardup.runtime import kernels
 from neardup.sets.hashing import WORD, mix
 from neardup.sets.ragged import first_of_run
+from neardup.stages.word_lines import BLANK, LINE_END, Portion, WordLines
 
 HASHED_BYTES, SORTED_BYTES = 1 << 20, 2 << 20  # of portions: hashed, and in order of place
 LEAST_LOG, MOST_LOG = 12, 29  # of the slots of the filter: 128 MiB at most

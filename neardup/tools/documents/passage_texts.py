@@ -1,27 +1,40 @@
 """The texts of records, read twice: for their words, and again for what is written about them.
 
-Files that change in between are named, and nothing is written.
+Files that change in between are named, and nothing is written.  The documents of folders are
+written as rows first: the path as id, and the text.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import IO, Any, Callable, NamedTuple
 
 import numpy as np
 
+from neardup.engines.local.workers import Progress
+from neardup.files.folder_walk import Patterns, Walk, path_of
+from neardup.files.tally import Rules, Tally
+from neardup.options import table
 from neardup.options.settings import Settings
 from neardup.reading import input_check as flaws
-from neardup.reading import text_rows
+from neardup.reading import mails, text_rows
+from neardup.reading.cleaning import Cleaning
 from neardup.reading.input_files import Unchanged
-from neardup.reading.text_rows import FlawError, Row
-from neardup.repeats.word_lines import WordLines, Words
+from neardup.reading.row_files import json_row
+from neardup.reading.text_rows import DEFAULT_TEXT, FlawError, Row
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError
+from neardup.runtime.program import StageError, UsageError, write_to
 from neardup.runtime.summary import QUIET
 from neardup.stages.pairs import check_start, reject
+from neardup.stages.word_lines import WordLines, Words
+from neardup.tools.documents.document_files import is_archive
+from neardup.tools.documents.documents import SHORT, found_files, json_lines, with_guess
 
 
 class RecordText(NamedTuple):
@@ -110,3 +123,47 @@ def _text(row: Row, fields: text_rows.Fields, single: bool) -> str:
     if not isinstance(text, str) or not whole:
         raise FlawError(flaws.NOT_A_TEXT)
     return text
+
+
+OF_ROWS = set(table.READING) - {"--encoding"}
+
+
+def write_documents(
+    name: str, args: argparse.Namespace, options: table.Options, path: Path
+) -> tuple[Settings, Tally]:
+    """Write the documents of `args.files` to a file; return settings to read it, and the counts.
+
+    With --clean html, the texts are those of the pages, without tags.  name: of the command
+    """
+    for flag in sorted(OF_ROWS):
+        if options.value(flag) is not None:
+            raise UsageError(f"{flag} is for files of records, not for folders; leave it out")
+    options, guess = with_guess(options)
+    options = replace(options, input="jsonl")
+    settings = Settings.of(options)
+    clean = ",".join(each for each in settings.form.clean.names if each != "html")
+    progress = Progress(name, ["documents"], 1)
+    tally = Tally(Rules(name, "document", settings.strict, args.verbosity), progress.clear)
+    patterns = Patterns.of(args.include, args.exclude)
+    walk = Walk(patterns, is_archive, shows=mails.is_maildir, skip=tally.leave_out)
+    files = found_files(walk, args.files)
+    walk.check_new("-o", args.answer)
+    tally.fail_folders(walk.closed)
+    with progress.shown(args.verbosity), path.open("wb") as sink:
+        progress.stage("documents", len(files))
+        counted = progress.counted(0, files, lambda _: 1)
+        lines = json_lines(counted, settings, walk, tally, guess, (), None)
+        write_to(sink, lines if clean == str(settings.form.clean) else texts_of_pages(lines, tally))
+    return Settings.of(replace(options, encoding=None, clean=clean or None)), tally
+
+
+def texts_of_pages(lines: Iterable[bytes], tally: Tally) -> Iterator[bytes]:
+    """Yield JSON lines with the texts of pages; count those without text."""
+    clean = Cleaning.parse("html")
+    for line in lines:
+        row = json.loads(line)
+        row[DEFAULT_TEXT] = clean(row[DEFAULT_TEXT])
+        if row[DEFAULT_TEXT].strip():
+            yield json_row(row)
+        else:
+            tally.leave_out(SHORT[0], path_of(row["id"]))
