@@ -3,26 +3,22 @@
     python3 -m bench.decision_memory
 
 Edges of so many records, in families of three of which the third is like the second only, are
-decided in a process of their own, for two numbers of records: the bytes are the difference of the
-peaks by the difference of the records.  Seconds are those of the larger one, start included.
+decided by `step.py decide`, for two numbers of records: the bytes are the difference of the peaks
+by the difference of the records.  Seconds are those of the larger one, start included.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 
 from bench.measure import DONE, measured_apart
 from bench.workloads import FOLDER
 from neardup.lines.answer_lines import format_edge, format_presence
-from neardup.options import table
-from neardup.options.settings import Settings
-from neardup.options.table import Options
-from neardup.reading.blocks import NEW, blocks_of
-from neardup.runtime.counters import Counters
-from neardup.stages.pairs import decide_edges
+from neardup.reading.blocks import NEW
 
 ASKED = (
     ["--output", "removed", "--rule", "direct"],
@@ -38,11 +34,7 @@ def main() -> None:
         prog="python3 -m bench.decision_memory", description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("--records", nargs=2, type=int, default=[300_000, 1_500_000])
-    parser.add_argument("--decide", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.decide:
-        decide(args.decide)
-        return
     print("| options | records in pairs | seconds | peak MiB | bytes for a record |")
     print("|---|---:|---:|---:|---:|")
     FOLDER.mkdir(exist_ok=True)
@@ -58,7 +50,8 @@ def measured(records: int, asked: list[str]) -> tuple[float, float]:
     file = FOLDER / "edges.txt"
     with open(file, "wb") as lines:
         lines.writelines(edge_lines(records, smallest="clusters" in asked))
-    command = [sys.executable, "-m", "bench.decision_memory", "--decide", *asked, str(file)]
+    decide = shlex.join([sys.executable, "step.py", "decide", *asked])
+    command = ["sh", "-c", f"exec {decide} < {shlex.quote(str(file))}"]
     run = measured_apart(command, os.devnull, LIMIT)
     file.unlink()
     if run.status != DONE:
@@ -80,13 +73,6 @@ def edge_lines(records: int, smallest: bool = False) -> Iterator[bytes]:
         if i % FAMILY:
             yield format_edge(record, before, b"0.912345000000000000")
         before = record
-
-
-def decide(arguments: list[str]) -> None:
-    *asked, file = arguments
-    settings = Settings.of(Options.of(table.parser("bench", "").parse_args(asked)))
-    with open(file, "rb") as lines:
-        sys.stdout.buffer.writelines(decide_edges(blocks_of(lines), settings, Counters("decide")))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ A folder imports only from those before it; its docstring lists them:
     verification
     decisions
     options
-    stages, stored, repeats
+    stages
     engines
     library
     commands

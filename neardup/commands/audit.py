@@ -23,7 +23,6 @@ from neardup.lines.answer_lines import ALL_PAIRS, exact_pair, parsed_lines
 from neardup.options.command_parser import VERBOSITY, flags
 from neardup.options.table import Options, integer
 from neardup.reading.input_files import Unchanged
-from neardup.reading.input_format import InputFormat
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import as_called, whole
 from neardup.runtime.summary import QUIET
@@ -33,8 +32,7 @@ from neardup.similarity.intervals import interval, ratio
 from neardup.similarity.measures import Measure
 from neardup.similarity.weighted_measures import weighted_measure
 from neardup.stages.pairs import parsed
-from neardup.stages.sampled_pairs import MAX_IDS, IdSample, near_rows, pair_lines
-from neardup.verification.not_pairs import NotPairs
+from neardup.stages.sampled_pairs import MAX_IDS, Comparison, IdSample, near_rows
 
 SHOWN = 10
 DESCRIPTION = """Estimate precision and recall of a run from a sample, if `truth` takes too long.
@@ -70,8 +68,8 @@ def main() -> None:
         measure = weighted_measure(settings.request.measure, settings.threshold, weights)
     drawn = sample.records()
     again = parsed(settings.blocks(args.files), settings, Counters("audit", verbosity=QUIET))
-    how = measure, settings.not_pairs, settings.form
-    true, ids = _true_pairs(again, drawn, *how), set(drawn.ids)
+    exactly = Comparison(measure, Counters(""), settings.not_pairs, settings.form)
+    true, ids = _true_pairs(again, drawn, exactly), set(drawn.ids)
     written = parsed_lines([args.pairs], exact_pair, ALL_PAIRS)
     printed = {(a, b): similarity for a, b, similarity in written if a in ids or b in ids}
     unchanged.check()
@@ -94,17 +92,10 @@ def _command_line() -> argparse.Namespace:
     return truth.exact_parser("audit", DESCRIPTION, own).parse_intermixed_args()
 
 
-def _true_pairs(
-    batches: Iterable[Batch],
-    drawn: Batch,
-    measure: Measure,
-    out: NotPairs | None,
-    form: InputFormat,
-) -> Pairs:
+def _true_pairs(batches: Iterable[Batch], drawn: Batch, exactly: Comparison) -> Pairs:
     true: Pairs = {}
-    unused = Counters("")
-    for both, left, right in near_rows(batches, drawn, measure):
-        for line in pair_lines(both, measure, left, right, unused, out, form):
+    for both, left, right in near_rows(batches, drawn, exactly.measure):
+        for line in exactly.lines(both, left, right):
             a, b, similarity = exact_pair(line)
             true[a, b] = max(similarity, true.get((a, b), b""))
     return true

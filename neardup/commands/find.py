@@ -16,9 +16,9 @@ from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, UsageError, whole
 from neardup.runtime.summary import QUIET, VERBOSE, describe, judged, many
 from neardup.similarity.measures import fraction_text
+from neardup.stages import index_manifest
+from neardup.stages.lookup import similar_to_each
 from neardup.stages.pairs import parsed, portions, with_keys
-from neardup.stored import index_manifest
-from neardup.stored.lookup import similar_to_each
 
 FLAGS = (*table.READING, "--fingerprint", "--max-line", "--max-bad", "--strict")
 OWN = flags(

@@ -34,7 +34,7 @@ from neardup.similarity import measures
 from neardup.similarity.measures import MEASURES, Measure, SetMeasure
 from neardup.similarity.weighted_measures import TokenWeights, weighted_measure
 from neardup.stages.pairs import dedup_pairs, parsed
-from neardup.stages.sampled_pairs import pair_lines
+from neardup.stages.sampled_pairs import Comparison
 
 MILLION = 10**6
 WEIGHTED = ("jaccard", "dice", "cosine")
@@ -213,8 +213,8 @@ def main() -> None:
         records = replace(records, sets=sets)
         measure = weighted_measure(name, settings.threshold, TokenWeights())
     joined = join(records.sets)
-    how = measure, joined.left, joined.right, counters, settings.not_pairs, settings.form
-    lines = sorted(pair_lines(records, *how))
+    exactly = Comparison(measure, counters, settings.not_pairs, settings.form)
+    lines = sorted(exactly.lines(records, joined.left, joined.right))
     counters.add("pairs", len(lines))
     write_all(dedup_pairs(lines, counters))
     counters.report()

@@ -17,9 +17,9 @@ from itertools import islice
 
 import numpy as np
 
-from neardup.decisions.edge_file import EdgeFile, Head, Heads, Near, as_number
+from neardup.decisions.edge_file import EdgeFile, Head, Heads, Near
 from neardup.decisions.rules import NOBODY, Components, Reason, Rule
-from neardup.lines.answer_lines import NO_PAIR
+from neardup.lines.answer_lines import NO_PAIR, as_number
 from neardup.lines.keyed_lines import decode_sets
 from neardup.lines.tagged_ids import Tag, hash_digits, is_old
 from neardup.runtime import summary

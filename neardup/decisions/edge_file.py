@@ -23,7 +23,6 @@ from neardup.runtime.program import StageError, WireError
 BATCH_BYTES = 1 << 16  # bytes of edges read at once
 READ_BYTES = 1 << 12  # read at once for one record
 READ_AGAIN = 8  # ids that are cached
-IDENTICAL = 10**18  # similarities are whole numbers from 0 to this
 
 
 class Near(NamedTuple):
@@ -196,7 +195,7 @@ class EdgeFile:
         edges = [i for i, some in enumerate(fields) if len(some) == answer_lines.EDGE]
         near, texts = [fields[i][1] for i in edges], [fields[i][2] for i in edges]
         numbers = self.numbers(heads + near)
-        numbers_of = {text: as_number(text) for text in set(texts)}
+        numbers_of = {text: answer_lines.as_number(text) for text in set(texts)}
         clusters: dict[bytes, list[Membership]] = {}
         for some, start in zip(fields, starts.tolist()):
             if len(some) == answer_lines.MEMBER:
@@ -228,13 +227,3 @@ class EdgeFile:
         if not self.count:
             return numbers, np.zeros(len(places), bool)
         return numbers, self.places[np.minimum(numbers, self.count - 1)] == places
-
-
-def as_number(similarity: bytes) -> int:
-    """Parse the similarity on an edge line into an integer, in units of 10^-18.
-
-    >>> as_number(b"0.912345678901234567"), as_number(answer_lines.SAME_SET) == IDENTICAL
-    (912345678901234567, True)
-    """
-    known = {answer_lines.SAME_SET: IDENTICAL, answer_lines.TWIN: 0}
-    return known[similarity] if similarity in known else int(similarity.replace(b".", b""))

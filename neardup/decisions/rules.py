@@ -21,13 +21,12 @@ the similarity.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from neardup.decisions.edge_file import IDENTICAL, EdgeFile, Head, Heads
-from neardup.lines.answer_lines import NO_PAIR
+from neardup.decisions.edge_file import EdgeFile, Head, Heads
+from neardup.lines.answer_lines import IDENTICAL, NO_PAIR, as_decimals
 from neardup.sets.ragged import Forest
 
 AT_ONCE = 1 << 16
@@ -96,18 +95,6 @@ class Rule:
 
     def is_kept(self, number: int) -> bool:
         raise NotImplementedError
-
-
-@lru_cache(1 << 12)
-def as_decimals(similarity: int) -> bytes:
-    """Format a similarity, in units of 10^-18, with six decimals, rounded half-even.
-
-    >>> as_decimals(912345678901234567), as_decimals(5 * 10**11), as_decimals(15 * 10**11)
-    (b'0.912346', b'0.000000', b'0.000002')
-    """
-    millionths, rest = divmod(similarity, 10**12)
-    millionths += 2 * rest > 10**12 or (2 * rest == 10**12 and millionths % 2)
-    return b"%d.%06d" % divmod(millionths, 10**6)
 
 
 class Direct(Rule):

@@ -42,7 +42,7 @@ from neardup.runtime.program import STDOUT, StageError, UsageError, run, write_a
 from neardup.runtime.summary import LOST, QUIET, many
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages import pairs, phases, token_counting
-from neardup.stored.index_manifest import refuse_indexes
+from neardup.stages.index_manifest import refuse_indexes
 from neardup.verification import MARKED, OUTPUTS
 
 VIDEO_TASKS = "neardup.media.videos.video_tasks"  # runs `step.py videos`; above the engines

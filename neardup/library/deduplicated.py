@@ -24,8 +24,8 @@ from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError
 from neardup.sets.ragged import Forest, Ragged
 from neardup.similarity.measures import Measure, SetMeasure, Threshold, exact_text
+from neardup.stages.index_manifest import lookup_measure
 from neardup.stages.pairs import decide_edges
-from neardup.stored.index_manifest import lookup_measure
 
 
 class Removed(NamedTuple):

@@ -29,9 +29,9 @@ from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, UsageError
 from neardup.sets.ragged import Batch, Ragged
 from neardup.sets.token_counts import TokenCounts
+from neardup.stages import index_manifest, segment
+from neardup.stages.lookup import similar_to_each
 from neardup.stages.pairs import portions, with_keys
-from neardup.stored import index_manifest, segment
-from neardup.stored.lookup import similar_to_each
 
 if TYPE_CHECKING:  # typing has it from Python 3.12 on
     from typing_extensions import Unpack
@@ -290,7 +290,7 @@ def _add_segment(
 
 
 def _write(folder: Path, batches: Iterator[tuple[Batch, Ragged]]) -> dict[str, Any]:
-    """Write the files of a segment (see `stored`); return their description for the manifest."""
+    """Write the files of a segment; return their description for the manifest."""
     each = list(batches)
     batch = Batch.end_to_end(batch for batch, _ in each)
     keys = Ragged.end_to_end([found for _, found in each])

@@ -45,7 +45,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Callable, NamedTuple, TypeVar
 
 from neardup.reading.blocks import Pieces, line_pieces, read_files
@@ -63,6 +63,7 @@ _PAIR = re.compile(
     rb"((?:\t(?:old|new)(?:\tcontain(?:s|ed))?)?)\t?\n?" % ((_NUMBER,) * 3)
 )
 SAME_SET, TWIN = b"=", b"*"
+IDENTICAL = 10**18  # similarities of edges are whole numbers from 0 to this
 NO_PAIR = b"-"  # as the similarity of a removed record and the kept one
 EDGE, MEMBER = 3, 4  # fields of their lines
 _WITH_BITS = re.compile(rb"([^\t]+\t[^\t]+\t%b)\t[0-9]+\t?\n?" % _NUMBER)  # of `neardup images`
@@ -153,6 +154,28 @@ class Member(NamedTuple):
 def format_edge(a: bytes, b: bytes, similarity: bytes) -> bytes:
     """Return the edge line of two tagged ids, with the larger id (the later record) first."""
     return b"%b\t%b\t%b\n" % (max(a, b), min(a, b), similarity)
+
+
+def as_number(similarity: bytes) -> int:
+    """Parse the similarity on an edge line into an integer, in units of 10^-18.
+
+    >>> as_number(b"0.912345678901234567"), as_number(SAME_SET) == IDENTICAL
+    (912345678901234567, True)
+    """
+    known = {SAME_SET: IDENTICAL, TWIN: 0}
+    return known[similarity] if similarity in known else int(similarity.replace(b".", b""))
+
+
+@lru_cache(1 << 12)
+def as_decimals(similarity: int) -> bytes:
+    """Format a similarity, in units of 10^-18, with six decimals, rounded half-even.
+
+    >>> as_decimals(912345678901234567), as_decimals(5 * 10**11), as_decimals(15 * 10**11)
+    (b'0.912346', b'0.000000', b'0.000002')
+    """
+    millionths, rest = divmod(similarity, 10**12)
+    millionths += 2 * rest > 10**12 or (2 * rest == 10**12 and millionths % 2)
+    return b"%d.%06d" % divmod(millionths, 10**6)
 
 
 def format_presence(record: bytes) -> bytes:

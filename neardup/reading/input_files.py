@@ -27,7 +27,7 @@ _FILE_SYSTEM = "[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
 def is_index(path: "str | os.PathLike[str]") -> bool:
     """Return whether a path is a folder with a file manifest.json, which marks an index.
 
-    See `stored.index_manifest`.  PermissionError if this user may not see that.
+    See `stages.index_manifest`.  PermissionError if this user may not see that.
     """
     try:
         return stat.S_ISREG(os.stat(os.path.join(path, MANIFEST)).st_mode)

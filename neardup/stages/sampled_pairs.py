@@ -11,6 +11,7 @@ In memory: the records of 2N ids, and an index of their tokens.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Callable
 
@@ -110,54 +111,52 @@ def _candidates(drawn: Ragged, measure: Measure) -> Callable[[Ragged], Iterator[
     return find
 
 
-def pair_lines(
-    records: Batch,
-    measure: Measure,
-    left: np.ndarray,
-    right: np.ndarray,
-    counters: Counters,
-    not_pairs: NotPairs | None = None,
-    form: InputFormat | None = None,
-) -> Iterator[bytes]:
-    r"""Yield the lines of `similar_rows`.
+@dataclass(frozen=True)
+class Comparison:
+    r"""An exact comparison of candidate pairs.
+
+    form: whose --within or --across, if any, chooses the pairs by the last column of ranks
 
     >>> from neardup.sets.ragged import Ragged
     >>> from neardup.similarity.measures import NINE_TENTHS, Jaccard
     >>> records = Batch([b"b", b"a", b"c"], Ragged.from_rows([[1, 2], [1, 2], [3]]))
     >>> left, right = np.array([0, 0]), np.array([1, 2])
-    >>> list(pair_lines(records, Jaccard(NINE_TENTHS), left, right, Counters("")))
+    >>> list(Comparison(Jaccard(NINE_TENTHS), Counters("")).lines(records, left, right))
     [b'a\tb\t1.000000\n']
     """
-    how = measure, left, right, counters, not_pairs, form
-    for i, j, similarity in similar_rows(records, *how):
-        yield format_pair(records.ids[i], records.ids[j], similarity, measure.directed)
 
+    measure: Measure
+    counters: Counters
+    not_pairs: NotPairs | None = None
+    form: InputFormat | None = None
 
-def similar_rows(
-    records: Batch,
-    measure: Measure,
-    left: np.ndarray,
-    right: np.ndarray,
-    counters: Counters,
-    not_pairs: NotPairs | None = None,
-    form: InputFormat | None = None,
-) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the pairs `left[p], right[p]` (int64) that reach the threshold, and their similarities.
+    def lines(self, records: Batch, left: np.ndarray, right: np.ndarray) -> Iterator[bytes]:
+        """Yield the lines of `pairs`."""
+        for i, j, similarity in self.pairs(records, left, right):
+            yield format_pair(records.ids[i], records.ids[j], similarity, self.measure.directed)
 
-    form: whose --within or --across, if any, chooses the pairs by the last column of ranks.
-    An id is never paired with itself; an id of several records may form a pair several times.
-    """
-    if form and form.values and form.pairs_by_value and len(left):
-        value = records.ranks[:, -1]
-        some = (value[left] == value[right]) == form.values.equal
-        left, right = left[some], right[some]
-    found = measure.verified(records.sets, left, right)
-    similarities = six_decimals(found.part, found.whole)
-    for i, j, similarity in zip(found.left.tolist(), found.right.tolist(), similarities):
-        a, b = records.ids[i], records.ids[j]
-        if a == b:
-            counters.repeated_id(a)
-        elif not_pairs and not_pairs.has(a, b, *set_digests(records.sets.take(np.array([i, j])))):
-            counters.add(KEPT_OUT, 1)
-        else:
-            yield i, j, similarity
+    def pairs(
+        self, records: Batch, left: np.ndarray, right: np.ndarray
+    ) -> Iterator[tuple[int, int, bytes]]:
+        """Yield the pairs `left[p], right[p]` (int64) that are similar, and their similarities.
+
+        An id is never paired with itself; an id of several records may form a pair several times.
+        """
+        form = self.form
+        if form and form.values and form.pairs_by_value and len(left):
+            value = records.ranks[:, -1]
+            some = (value[left] == value[right]) == form.values.equal
+            left, right = left[some], right[some]
+        found = self.measure.verified(records.sets, left, right)
+        similarities = six_decimals(found.part, found.whole)
+        for i, j, similarity in zip(found.left.tolist(), found.right.tolist(), similarities):
+            a, b = records.ids[i], records.ids[j]
+            if a == b:
+                self.counters.repeated_id(a)
+            elif self._kept_out(a, b, records.sets.take(np.array([i, j]))):
+                self.counters.add(KEPT_OUT, 1)
+            else:
+                yield i, j, similarity
+
+    def _kept_out(self, a: bytes, b: bytes, sets: Ragged) -> bool:
+        return self.not_pairs is not None and self.not_pairs.has(a, b, *set_digests(sets))

@@ -16,8 +16,8 @@ import pytest
 
 from neardup.engines.local.key_pruning import found_postings
 from neardup.stages import external_group
-from neardup.stored.index_manifest import Manifest
-from neardup.stored.segment import FILES
+from neardup.stages.index_manifest import Manifest
+from neardup.stages.segment import FILES
 from tests.support.cases import crossed, some
 from tests.support.drawn import OF_SETS
 from tests.support.engines import (

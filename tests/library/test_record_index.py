@@ -18,7 +18,7 @@ import pytest
 import neardup
 from neardup import Index, Match
 from neardup.runtime.atomic_write import lock
-from neardup.stored.index_manifest import Manifest
+from neardup.stages.index_manifest import Manifest
 from tests.support.cases import crossed
 from tests.support.engines import NEARDUP, RUN_LOCAL, run, succeed
 
@@ -181,7 +181,7 @@ def test_only_the_best_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     ]
     assert len(everything) > 300
     for pairs in (1, 50, 1 << 18):
-        monkeypatch.setattr("neardup.stored.lookup.PAIRS", pairs)
+        monkeypatch.setattr("neardup.stages.lookup.PAIRS", pairs)
         assert index.query(queries, top=7) == expected
 
 

@@ -15,8 +15,8 @@ import pytest
 from neardup import Index
 from neardup.engines.local.key_pruning import found_postings
 from neardup.runtime.program import StageError
-from neardup.stored import index_manifest, segment
-from neardup.stored.index_manifest import Manifest
+from neardup.stages import index_manifest, segment
+from neardup.stages.index_manifest import Manifest
 from tests.library.test_record_index import NEW, OLD, expected
 from tests.support.cases import crossed
 from tests.support.engines import NEARDUP, RUN_LOCAL, refuse, run, succeed

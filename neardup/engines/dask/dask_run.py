@@ -37,8 +37,8 @@ from neardup.runtime import VERSION
 from neardup.runtime.program import StageError, UsageError, cores, interrupted, run, whole, write_to
 from neardup.runtime.summary import judged, print_summary, total
 from neardup.stages import phases
+from neardup.stages.index_manifest import refuse_indexes
 from neardup.stages.token_counting import with_cost_printed
-from neardup.stored.index_manifest import refuse_indexes
 
 NAME = "neardup dask"
 PART_BYTES = 64 << 20

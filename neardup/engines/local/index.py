@@ -33,9 +33,9 @@ from neardup.runtime.counters import Counters, reports_in
 from neardup.runtime.program import StageError, UsageError, interrupted
 from neardup.runtime.summary import QUIET, judged, many, print_summary, total
 from neardup.sets.ragged import Batch
+from neardup.stages import index_manifest, segment
 from neardup.stages.external_group import ROW_BYTES, in_order
 from neardup.stages.token_counting import settings_with_counts, with_cost_printed
-from neardup.stored import index_manifest, segment
 
 NAME = "neardup index"
 COPIED = 1 << 20  # bytes; whole rows

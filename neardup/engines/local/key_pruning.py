@@ -37,7 +37,7 @@ from neardup.sets.hashing import mix
 from neardup.similarity.measures import Measure
 from neardup.similarity.sketches import bitmaps, may_reach
 from neardup.stages import external_group
-from neardup.stored.segment import OLD, Segment
+from neardup.stages.segment import OLD, Segment
 
 MOST_FILES = 768  # open at once, of 1024 that systems allow
 ROWS_AT_ONCE = 1 << 12  # read from one file

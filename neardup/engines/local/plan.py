@@ -37,7 +37,7 @@ from neardup.sets.ragged import Batch, Ragged, starts_of_runs
 from neardup.stages import external_group
 from neardup.stages.pairs import parsed, portions
 from neardup.stages.sampled_pairs import IdSample
-from neardup.stored.segment import Segment
+from neardup.stages.segment import Segment
 
 FEW_WORKERS = 8  # so many may be started for an input of any size
 ONE_WORKER_BYTES = 1 << 16  # so many bytes take at most 10 ms; starting a worker takes 5 ms

@@ -50,9 +50,9 @@ from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.counters import reports_in
 from neardup.runtime.program import UsageError, check_file_name, interrupted, run, whole, write_to
 from neardup.runtime.summary import QUIET, judged, print_summary, total
+from neardup.stages import index_manifest, segment
 from neardup.stages.sampled_pairs import MAX_IDS
 from neardup.stages.token_counting import with_cost_printed
-from neardup.stored import index_manifest, segment
 from neardup.verification import MARKED, OUTPUTS
 
 NAME = "run_local.sh"

@@ -31,7 +31,7 @@ from neardup.runtime.program import UsageError
 from neardup.runtime.summary import REMOVED, many
 from neardup.sets.ragged import Batch
 from neardup.similarity.intervals import interval, ratio
-from neardup.stages.sampled_pairs import IdSample, near_rows, similar_rows
+from neardup.stages.sampled_pairs import Comparison, IdSample, near_rows
 from neardup.verification import RECORDS
 
 IDS, PAIRS, FOUND, WRONG = "audited ids", "audited pairs", "audited pairs found", "wrong pairs"
@@ -181,7 +181,7 @@ def _true_pairs(plan: Plan, k: int, drawn: Batch) -> Iterator[tuple[Batch, int, 
     """Yield (records, row, row of a drawn record) for the pairs of worker k's records."""
     settings, unused = plan.settings, Counters("audit")
     out = settings.not_pairs and replace(settings.not_pairs, tag=None)
+    exactly = Comparison(settings.measure, unused, out, settings.form)
     for both, left, right in near_rows(kept_records(plan, k, unused), drawn, settings.measure):
-        how = settings.measure, left, right, unused, out, settings.form
-        for i, j, _ in similar_rows(both, *how):
+        for i, j, _ in exactly.pairs(both, left, right):
             yield both, i, j

@@ -27,8 +27,8 @@ from neardup.reading import blocks, compressed, input_files
 from neardup.runtime.counters import Counters, reports_in
 from neardup.runtime.program import FAILED, STANDARD_OUTPUT, StageError, UsageError, run, write_to
 from neardup.runtime.summary import QUIET, SHORT_SUMMARY, VERBOSE, judged, print_summary, total
+from neardup.stages.index_manifest import refuse_indexes
 from neardup.stages.token_counting import order_counts, sum_counts, with_cost_printed
-from neardup.stored.index_manifest import refuse_indexes
 
 
 def main(script: str) -> int:

@@ -18,8 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from neardup.decisions.edge_file import IDENTICAL
-from neardup.decisions.rules import as_decimals
+from neardup.lines.answer_lines import IDENTICAL, as_decimals
 from neardup.media.pictures import originals
 from neardup.media.pictures.keep_rules import Facts, Rule, in_order, number, set_cuts
 from neardup.media.videos.common import Stretch

@@ -36,7 +36,7 @@ from neardup.schemes.scheme import shown as shown_chance
 from neardup.sets.bit_vectors import BLOCK_BITS, DIGITS_OF_BLOCK, BlockPlaces
 from neardup.sets.ragged import Batch, Ragged, shared, shared_sizes
 from neardup.similarity import intervals, measures
-from neardup.stages.sampled_pairs import pair_lines
+from neardup.stages.sampled_pairs import Comparison
 from neardup.tools.judge.pair_elements import (
     ONLY_A,
     ONLY_B,
@@ -206,7 +206,7 @@ def _telling_pair(records: Batch, ids: tuple[bytes, bytes], settings: Settings) 
 
 
 def _verdict(pair: Batch, settings: Settings, name: str, keys: list[str], chance: float) -> str:
-    lines = list(pair_lines(pair, settings.measure, FIRST, SECOND, Counters("")))
+    lines = list(Comparison(settings.measure, Counters("")).lines(pair, FIRST, SECOND))
     if not lines and keys:
         return f"no pair: they meet at {keys[0]} and are compared, but are not similar enough"
     if not lines:

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import IO
 
 from neardup.commands.truth import check_files
-from neardup.decisions.edge_file import as_number
-from neardup.decisions.rules import as_decimals
 from neardup.engines.local import run_audit
 from neardup.engines.local.plan import Plan
 from neardup.engines.local.workers import Progress
@@ -21,6 +19,8 @@ from neardup.lines.answer_lines import (
     EDGE,
     MEMBER,
     NO_PAIR,
+    as_decimals,
+    as_number,
     parse_edge_lines,
     parse_removed,
     parsed_lines,

@@ -48,7 +48,7 @@ from neardup.runtime.summary import QUIET
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Batch, Ragged, chunks, spans
 from neardup.stages.pairs import parsed
-from neardup.stored.segment import SUM, CheckedFile, damaged, refuse_unlike, write_checked
+from neardup.stages.segment import SUM, CheckedFile, damaged, refuse_unlike, write_checked
 from neardup.tools.sketches import sketch_kinds
 from neardup.tools.sketches.sketch_kinds import Kind, kind_of
 

@@ -20,7 +20,7 @@ import numpy as np
 from neardup.sets.ragged import Batch, Ragged, spans
 from neardup.similarity.measures import Measure
 from neardup.similarity.sketches import bitmaps, may_reach
-from neardup.stored.segment import OLD, Segment
+from neardup.stages.segment import OLD, Segment
 
 PAIRS = 1 << 18  # candidate pairs that are verified together, 8 bytes each
 

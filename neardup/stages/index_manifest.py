@@ -1,4 +1,17 @@
-"""The manifest of an index: its options and segments, and the check that a run fits it."""
+"""The manifest of an index: its options and segments, and the check that a run fits it.
+
+A run looks old records up in an index, and does not read them again:
+
+    old.index/ ─┬─ manifest.json      the options it was made with, its segments, their checksums
+                ├─ segment.0/ ─┬─ keys, holders     each key in order, and the record that has it
+                │              ├─ fences            every 8192nd key of a partition
+                └─ segment.1/  ├─ record_sketches   the size and the bitmap of each record
+                               ├─ rows, records     its place, and its line: its id and its set
+                               └─ sums              the checksums of their blocks
+
+Segments never change: more records are one more segment.  The manifest is replaced as a whole after
+all that it names is on disk, so a killed run changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +37,7 @@ from neardup.reading.input_files import MANIFEST, is_index
 from neardup.runtime.atomic_write import lock
 from neardup.runtime.program import StageError, UsageError, shown
 from neardup.similarity.measures import Measure, Threshold
-from neardup.stored.segment import (
+from neardup.stages.segment import (
     COUNTS,
     FILES,
     REMOVED,

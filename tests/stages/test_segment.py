@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from neardup.runtime.program import StageError
-from neardup.stored.segment import BLOCK, PIECE, CheckedFile, stretches, write_checked
+from neardup.stages.segment import BLOCK, PIECE, CheckedFile, stretches, write_checked
 
 RNG = np.random.default_rng(1)
 NUMBERS = RNG.integers(0, 1 << 60, 3 * BLOCK // 8 + 5, dtype=np.uint64)  # three blocks and a bit
