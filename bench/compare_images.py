@@ -37,10 +37,10 @@ from bench.data.picture_edits import EDITS, Edit, Picture
 from bench.report.plots import new_figure, save, with_grid
 from bench.report.tables import markdown
 from bench.workloads import FOLDER, ROOT
-from neardup.files.decoders import Failure
-from neardup.files.folder_walk import FoundFile
 from neardup.media.pictures import perceptual_hash, pictures
 from neardup.media.pictures.picture_hashes import Variants, fingerprint, words_of
+from neardup.reading.decoders import Failure
+from neardup.reading.folder_walk import FoundFile
 from neardup.sets.bit_vectors import popcount
 from neardup.similarity.intervals import clopper_pearson
 

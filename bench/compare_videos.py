@@ -33,14 +33,14 @@ from bench.report.tables import markdown
 from bench.video_clips import EACH, LENGTHS, SPEED_LENGTHS, Clip, clips, clips_at_speeds
 from bench.video_edits import EDITS, Kept, edited
 from bench.video_sources import Source, rate_of, sources
-from neardup.files.decoders import Failure
-from neardup.files.folder_walk import FoundFile
 from neardup.media.frames.frame_hashes import CORNERS, VARIANTS
 from neardup.media.frames.frame_store import FrameStore
 from neardup.media.frames.video_files import Reading, print_of
 from neardup.media.frames.video_prints import MIRROR, REGIONS, WORDS, VideoPrint
 from neardup.media.videos.runs import Run, VideoPair
 from neardup.media.videos.video_join import JoinOptions, find
+from neardup.reading.decoders import Failure
+from neardup.reading.folder_walk import FoundFile
 from neardup.similarity.intervals import clopper_pearson
 
 FOUND = 0.5  # share

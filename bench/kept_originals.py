@@ -30,7 +30,7 @@ from bench.data import picture_files
 from bench.report.tables import markdown
 from bench.video_edits import Edit, edited
 from bench.workloads import FOLDER
-from neardup.files.folder_walk import path_of
+from neardup.reading.folder_walk import path_of
 
 HEAD = """# Originals
 

@@ -7,7 +7,7 @@ reducer turns the records of one key, a bucket, into verified pairs.  Start read
 A folder imports only from those before it; its docstring lists them:
 
     runtime, sets
-    reading, files, similarity
+    reading, similarity
     lines
     schemes, joins
     verification

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from neardup.decisions import RULES
 from neardup.decisions.merged_rows import FLAG, Merge, parse_merge
 from neardup.decisions.rules import Rule
-from neardup.files.folder_walk import part_of_path
 from neardup.lines.count_lines import read_counts
 from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, mark_of, tag_of
 from neardup.options import table
@@ -24,6 +23,7 @@ from neardup.reading.blocks import Block, Pieces, read_files
 from neardup.reading.compressed import ROWS
 from neardup.reading.field_values import ACROSS, WITHIN, Values
 from neardup.reading.fingerprint_lines import FINGERPRINTS
+from neardup.reading.folder_walk import part_of_path
 from neardup.reading.input_check import Parser
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import Shingler

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neardup.files.folder_walk import path_of
+from neardup.reading.folder_walk import path_of
 from tests.support.drawn_pictures import drawing, saved
 from tests.support.drawn_videos import encode, scene
 from tests.support.engines import NEARDUP, ROOT, Result, refuse, run

@@ -16,11 +16,11 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Callable, NamedTuple
 
-from neardup.files.folder_walk import path_of
 from neardup.lines.answer_lines import PAIRS, answer_table
 from neardup.options.settings import Settings
 from neardup.options.table import EXACT, Options
 from neardup.reading.compressed import kind_by_name, packing
+from neardup.reading.folder_walk import path_of
 from neardup.reading.input_format import InputFormat
 from neardup.reading.row_files import FORMATS, LineTable, check_row_file, write_rows
 from neardup.reading.table_files import TABLES

@@ -37,13 +37,13 @@ from neardup.engines.local import answer_file, memory_join, run_audit, work_fold
 from neardup.engines.local.flow import find_pairs, write_answer
 from neardup.engines.local.plan import Plan
 from neardup.engines.local.workers import Workers, check_read_once, working_folder
-from neardup.files.folder_walk import Walk, path_of
 from neardup.lines.answer_lines import REMOVED
 from neardup.options import table
 from neardup.options.command_parser import SHARED, STANDARD_INPUT, flags, plain_names
 from neardup.options.settings import Settings, settings_before_counts, with_input
 from neardup.reading.blocks import check_inputs, file_places, first_place
 from neardup.reading.compressed import opened, plain_name, suffix_of
+from neardup.reading.folder_walk import Walk, path_of
 from neardup.reading.input_files import Unchanged, is_index
 from neardup.reading.input_format import InputFormat
 from neardup.runtime.atomic_write import whole_or_not

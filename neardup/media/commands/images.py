@@ -25,10 +25,6 @@ from neardup.engines.local.answer_file import (
     names_of_outputs,
 )
 from neardup.engines.local.workers import Progress, working_folder
-from neardup.files.cache import PICTURES, ResultCache, opened_cache
-from neardup.files.decoders import Outcome, results
-from neardup.files.folder_walk import PART_HELP, FoundFile, Walk, path_id
-from neardup.files.tally import FLAT, NO_PART, Rules, Tally
 from neardup.lines.answer_lines import DOUBTED, answer_table
 from neardup.media.pictures import keep_rules, originals, pictures
 from neardup.media.pictures.keep_rules import in_order
@@ -61,9 +57,13 @@ from neardup.media.pictures.picture_leaks import ALLOW, LeakLines, Searched, unr
 from neardup.media.pictures.picture_leaks import TABLE as LEAK_TABLE
 from neardup.options.command_parser import SHARED, CommandParser, flags
 from neardup.options.settings import values_of_paths
+from neardup.reading.cache import PICTURES, ResultCache, opened_cache
 from neardup.reading.compressed import kind_by_name
+from neardup.reading.decoders import Outcome, results
 from neardup.reading.fingerprint_lines import HEADER
+from neardup.reading.folder_walk import PART_HELP, FoundFile, Walk, path_id
 from neardup.reading.row_files import FORMATS, LineTable, fields_table
+from neardup.reading.tally import FLAT, NO_PART, Rules, Tally
 from neardup.runtime.program import (
     StageError,
     UsageError,

@@ -24,10 +24,6 @@ from neardup.engines.local.answer_file import (
     names_of_outputs,
 )
 from neardup.engines.local.workers import Progress, working_folder
-from neardup.files.cache import ResultCache, opened_cache
-from neardup.files.decoders import Outcome, Work, results
-from neardup.files.folder_walk import PART_HELP, FoundFile, path_of
-from neardup.files.tally import NO_PART, Rules, Tally
 from neardup.media.frames.containers import is_video, require_av
 from neardup.media.frames.frame_store import FrameStore, is_print_file, write_prints
 from neardup.media.frames.print_sources import VIDEOS, PrintSources, work
@@ -46,9 +42,13 @@ from neardup.media.videos.video_tasks import (
 )
 from neardup.options.command_parser import SHARED, CommandParser, flags
 from neardup.options.settings import values_of_paths
+from neardup.reading.cache import ResultCache, opened_cache
 from neardup.reading.compressed import kind_by_name
+from neardup.reading.decoders import Outcome, Work, results
 from neardup.reading.field_values import Values
+from neardup.reading.folder_walk import PART_HELP, FoundFile, path_of
 from neardup.reading.row_files import JSON, check_row_file, fields_table
+from neardup.reading.tally import NO_PART, Rules, Tally
 from neardup.runtime.program import (
     STANDARD_OUTPUT,
     StageError,

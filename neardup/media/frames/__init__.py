@@ -2,5 +2,5 @@
 
 In: names of folders and files.
 Out: prints of videos (JSON lines).
-May import: runtime, sets, files, reading, media.pictures.
+May import: runtime, sets, reading, media.pictures.
 """

@@ -20,9 +20,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from neardup.files.decoders import MEMORY, OUT_OF_MEMORY, UNREADABLE
 from neardup.media.pictures import pictures
 from neardup.media.pictures.pictures import DAMAGED, TOO_LARGE, RefusedError
+from neardup.reading.decoders import MEMORY, OUT_OF_MEMORY, UNREADABLE
 from neardup.runtime.program import PROGRAM_ERRORS, UsageError, escaped
 
 if TYPE_CHECKING:

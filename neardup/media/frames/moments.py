@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from neardup.files.decoders import UNREADABLE, Failure
 from neardup.media.frames.containers import NO_FRAMES, opened
 from neardup.media.frames.decoding import Decoder
 from neardup.media.frames.frame_spans import Turn, scaled, turn_of, turned
 from neardup.media.pictures.pictures import RefusedError
+from neardup.reading.decoders import UNREADABLE, Failure
 
 if TYPE_CHECKING:
     from av import VideoFrame

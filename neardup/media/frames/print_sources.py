@@ -19,14 +19,14 @@ from functools import partial
 from pathlib import Path
 from typing import Callable
 
-from neardup.files.cache import Store
-from neardup.files.decoders import Failure, Outcome, Work
-from neardup.files.folder_walk import NAMED_TWICE, FoundFile, Walk, path_id, path_of
-from neardup.files.tally import FLAT, Tally
 from neardup.media.frames.frame_store import BAD_LINE, is_print_file, prints_in
 from neardup.media.frames.video_files import Reading, print_of
 from neardup.media.frames.video_prints import VideoPrint, from_bytes, to_bytes
 from neardup.media.pictures.keep_rules import number
+from neardup.reading.cache import Store
+from neardup.reading.decoders import Failure, Outcome, Work
+from neardup.reading.folder_walk import NAMED_TWICE, FoundFile, Walk, path_id, path_of
+from neardup.reading.tally import FLAT, Tally
 from neardup.runtime.program import naming
 
 VIDEOS = Store("videos", "videos.sqlite", 0x6E647669, 4 << 30)  # "ndvi"

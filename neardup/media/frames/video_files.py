@@ -24,8 +24,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neardup.files.decoders import Failure
-from neardup.files.folder_walk import FoundFile, digest_of, path_id
 from neardup.media.frames import frame_hashes
 from neardup.media.frames.containers import (
     ENCRYPTED,
@@ -42,6 +40,8 @@ from neardup.media.frames.frame_spans import Shrinker, SpanMaker, one_picture, s
 from neardup.media.frames.video_prints import DIGEST, VideoPrint
 from neardup.media.pictures import originals
 from neardup.media.pictures.pictures import DAMAGED, TOO_LARGE, RefusedError
+from neardup.reading.decoders import Failure
+from neardup.reading.folder_walk import FoundFile, digest_of, path_id
 from neardup.runtime.program import PROGRAM_ERRORS
 
 VERSION = 4  # of times and pictures: must change if they do

@@ -2,5 +2,5 @@
 
 In: files.
 Out: fingerprint lines `ID HEX[ HEX…]`, and facts for --keep.
-May import: runtime, sets, reading, files.
+May import: runtime, sets, reading.
 """

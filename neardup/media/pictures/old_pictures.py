@@ -19,11 +19,11 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import Any, Callable
 
-from neardup.files.folder_walk import HARD_LINKS, NAMED_TWICE, FoundFile
 from neardup.media.pictures.picture_hashes import Variants, hash_kind
 from neardup.media.pictures.pictures import decoder_versions
 from neardup.reading.compressed import opened
 from neardup.reading.fingerprint_lines import HEADER
+from neardup.reading.folder_walk import HARD_LINKS, NAMED_TWICE, FoundFile
 from neardup.runtime.program import StageError, UsageError
 from neardup.runtime.summary import many
 

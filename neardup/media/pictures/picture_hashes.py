@@ -40,8 +40,6 @@ from typing import Callable, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neardup.files.decoders import Failure, Outcome, Work
-from neardup.files.folder_walk import FoundFile, path_id
 from neardup.media.pictures import originals, perceptual_hash, pictures
 from neardup.media.pictures.keep_rules import set_cuts
 from neardup.media.pictures.originals import Facts
@@ -59,6 +57,8 @@ from neardup.media.pictures.perceptual_hash import (
     Symmetry,
     centre,
 )
+from neardup.reading.decoders import Failure, Outcome, Work
+from neardup.reading.folder_walk import FoundFile, path_id
 from neardup.sets.bit_vectors import popcount
 from neardup.sets.hashing import random_words
 

@@ -15,9 +15,9 @@ import sys
 from collections import Counter
 from typing import NamedTuple
 
-from neardup.files.folder_walk import GONE, LINKS, SPECIAL
-from neardup.files.tally import FLAT, Tally, listed
+from neardup.reading.folder_walk import GONE, LINKS, SPECIAL
 from neardup.reading.row_files import fields_table
+from neardup.reading.tally import FLAT, Tally, listed
 from neardup.runtime.program import to_add
 from neardup.runtime.summary import many
 

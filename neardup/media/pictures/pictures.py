@@ -36,8 +36,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neardup.files.decoders import MEMORY, OUT_OF_MEMORY, UNREADABLE
 from neardup.media.pictures import originals
+from neardup.reading.decoders import MEMORY, OUT_OF_MEMORY, UNREADABLE
 from neardup.runtime.program import PROGRAM_ERRORS, UsageError, escaped
 
 if TYPE_CHECKING:

@@ -26,7 +26,6 @@ from typing import Callable, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neardup.files.decoders import in_order
 from neardup.joins.near_bits import near_pairs
 from neardup.media.frames.frame_store import FrameStore
 from neardup.media.frames.video_prints import matched, owns
@@ -41,6 +40,7 @@ from neardup.media.videos.frame_matches import (
     keys_by,
     video_numbers,
 )
+from neardup.reading.decoders import in_order
 from neardup.sets.hashing import combine
 from neardup.sets.ragged import chunks, first_of_run, grouped, spans, starts_of_runs
 

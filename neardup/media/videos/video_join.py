@@ -29,7 +29,6 @@ from typing import Callable, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from neardup.files.decoders import in_order
 from neardup.media.frames.frame_spans import shown_ms
 from neardup.media.frames.frame_store import FrameStore
 from neardup.media.videos import common
@@ -46,6 +45,7 @@ from neardup.media.videos.seed_files import (
     frames_in,
     seeds_in,
 )
+from neardup.reading.decoders import in_order
 from neardup.sets.ragged import Forest
 
 MEASURES = ("common", "copy", "containment")

@@ -21,9 +21,6 @@ from typing import Callable
 
 from neardup.engines.hadoop.watching import fs
 from neardup.engines.local.workers import working_folder
-from neardup.files.decoders import Failure, Outcome
-from neardup.files.folder_walk import FoundFile, path_id
-from neardup.files.tally import FLAT, Rules, Tally
 from neardup.media.frames.containers import require_av
 from neardup.media.frames.print_sources import with_file, work
 from neardup.media.frames.video_files import Reading
@@ -35,6 +32,9 @@ from neardup.media.videos.video_steps import SHARES, Clusters
 from neardup.options.command_parser import SHARED, STANDARD_INPUT, VERBOSITY, CommandParser, flags
 from neardup.reading import blocks
 from neardup.reading.compressed import opened
+from neardup.reading.decoders import Failure, Outcome
+from neardup.reading.folder_walk import FoundFile, path_id
+from neardup.reading.tally import FLAT, Rules, Tally
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError, cores, one_of, run, whole, write_all
 

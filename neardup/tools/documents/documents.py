@@ -29,8 +29,15 @@ from neardup.engines.local.answer_file import (
     table_of,
 )
 from neardup.engines.local.workers import Progress, working_folder
-from neardup.files.decoders import Failure
-from neardup.files.folder_walk import (
+from neardup.lines.answer_lines import REMOVED
+from neardup.options import table
+from neardup.options.command_parser import SHARED, flags, plain_names
+from neardup.options.settings import Settings, settings_before_counts
+from neardup.reading import mails
+from neardup.reading.archives import archive_of
+from neardup.reading.decoders import Failure
+from neardup.reading.fingerprint_lines import FINGERPRINTS
+from neardup.reading.folder_walk import (
     PART_HELP,
     FoundFile,
     Patterns,
@@ -39,15 +46,8 @@ from neardup.files.folder_walk import (
     path_id,
     path_of,
 )
-from neardup.files.tally import BODY_ALONE, NO_PART, TEXT_ALONE, Rules, Tally
-from neardup.lines.answer_lines import REMOVED
-from neardup.options import table
-from neardup.options.command_parser import SHARED, flags, plain_names
-from neardup.options.settings import Settings, settings_before_counts
-from neardup.reading import mails
-from neardup.reading.archives import archive_of
-from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.row_files import LineTable, fields_table, json_row
+from neardup.reading.tally import BODY_ALONE, NO_PART, TEXT_ALONE, Rules, Tally
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
 from neardup.runtime.program import StageError, UsageError, not_one_of, one_of, write_to
 from neardup.runtime.summary import MAX_BAD, QUIET, VERBOSE, in_words, many

@@ -19,10 +19,10 @@ from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
-from neardup.files.decoders import OUT_OF_MEMORY, Failure, bound_memory, outcomes
 from neardup.reading import archives
 from neardup.reading.archives import DAMAGED, UNREADABLE, MemberError
 from neardup.reading.cleaning import all_text
+from neardup.reading.decoders import OUT_OF_MEMORY, Failure, bound_memory, outcomes
 from neardup.reading.mails import Decode, ReadText
 
 NO_PYPDF = "PDF, not read without a package: pip install pypdf"

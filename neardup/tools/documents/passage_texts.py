@@ -18,15 +18,15 @@ from typing import IO, Any, Callable, NamedTuple
 import numpy as np
 
 from neardup.engines.local.workers import Progress
-from neardup.files.folder_walk import Patterns, Walk, path_of
-from neardup.files.tally import Rules, Tally
 from neardup.options import table
 from neardup.options.settings import Settings
 from neardup.reading import input_check as flaws
 from neardup.reading import mails, text_rows
 from neardup.reading.cleaning import Cleaning
+from neardup.reading.folder_walk import Patterns, Walk, path_of
 from neardup.reading.input_files import Unchanged
 from neardup.reading.row_files import json_row
+from neardup.reading.tally import Rules, Tally
 from neardup.reading.text_rows import DEFAULT_TEXT, FlawError, Row
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, UsageError, write_to

@@ -11,7 +11,7 @@ from math import log1p
 from pathlib import Path
 from typing import Any, Callable
 
-from neardup.files.folder_walk import path_of
+from neardup.reading.folder_walk import path_of
 from neardup.runtime import VERSION
 from neardup.runtime.program import StageError
 from neardup.runtime.summary import many

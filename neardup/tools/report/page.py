@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from neardup.files.folder_walk import path_of
 from neardup.media.pictures.pictures import RefusedError, thumbnail
 from neardup.reading import shingling
+from neardup.reading.folder_walk import path_of
 from neardup.runtime.summary import many
 from neardup.tools.report import html_page
 from neardup.tools.report.facts import MILLION, Found, bits_apart

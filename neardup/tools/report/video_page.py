@@ -15,11 +15,11 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Callable, NamedTuple
 
-from neardup.files.decoders import Failure, bound_memory, outcomes
-from neardup.files.folder_walk import path_of
 from neardup.media.frames.moments import Sight, sight_of
 from neardup.media.videos.common import Place, Stretch
 from neardup.media.videos.runs import Run
+from neardup.reading.decoders import Failure, bound_memory, outcomes
+from neardup.reading.folder_walk import path_of
 from neardup.tools.report.html_page import data_uri, filled
 from neardup.tools.report.video_groups import GROUPS, Paired, VideoAnswer, speed
 

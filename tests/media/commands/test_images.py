@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
-from neardup.files.folder_walk import path_of
 from neardup.reading.fingerprint_lines import HEADER
+from neardup.reading.folder_walk import path_of
 from tests.support.drawn_pictures import as_bytes, differing, drawing, saved
 from tests.support.engines import NEARDUP, Result, run, succeed
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from neardup.files.folder_walk import path_id
+from neardup.reading.folder_walk import path_id
 from tests.support.drawn_videos import encode, scene
 from tests.support.engines import NEARDUP, Result, run
 

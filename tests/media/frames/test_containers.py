@@ -19,10 +19,10 @@ import pytest
 
 av = pytest.importorskip("av")
 
-from neardup.files.folder_walk import FoundFile  # noqa: E402
 from neardup.media.frames.containers import is_encrypted, opened  # noqa: E402
 from neardup.media.frames.video_files import Reading, print_of  # noqa: E402
 from neardup.media.pictures.pictures import RefusedError  # noqa: E402
+from neardup.reading.folder_walk import FoundFile  # noqa: E402
 from neardup.runtime.program import PROGRAM_ERRORS  # noqa: E402
 from tests.support.drawn_videos import write_scene  # noqa: E402
 
@@ -242,7 +242,7 @@ def test_nothing_is_printed(tmp_path: Path) -> None:
     code = f"""
 from neardup.media.frames.containers import require_av
 from neardup.media.frames.video_files import Reading, print_of
-from neardup.files.folder_walk import FoundFile
+from neardup.reading.folder_walk import FoundFile
 require_av()
 print(print_of(FoundFile({bytes(tmp_path / "a.mp4")!r}, 1, 1), Reading()).reason)
 """

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neardup.files.decoders import Failure
 from neardup.media.frames import moments
 from neardup.media.frames.moments import Sight, sight_of
+from neardup.reading.decoders import Failure
 
 av = pytest.importorskip("av")
 

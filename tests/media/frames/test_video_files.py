@@ -12,13 +12,13 @@ import pytest
 
 av = pytest.importorskip("av")
 
-from neardup.files import decoders  # noqa: E402
-from neardup.files.decoders import Failure, bound_memory, outcomes  # noqa: E402
-from neardup.files.folder_walk import FoundFile, path_id  # noqa: E402
 from neardup.media.frames.containers import NOT_A_VIDEO, REASONS  # noqa: E402
 from neardup.media.frames.frame_hashes import VARIANTS  # noqa: E402
 from neardup.media.frames.video_files import Reading, print_of  # noqa: E402
 from neardup.media.frames.video_prints import VideoPrint  # noqa: E402
+from neardup.reading import decoders  # noqa: E402
+from neardup.reading.decoders import Failure, bound_memory, outcomes  # noqa: E402
+from neardup.reading.folder_walk import FoundFile, path_id  # noqa: E402
 from tests.support.drawn_videos import (  # noqa: E402
     encode,
     remuxed,

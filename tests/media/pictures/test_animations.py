@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from neardup.files.decoders import Failure
-from neardup.files.folder_walk import FoundFile
 from neardup.media.pictures import pictures
 from neardup.media.pictures.picture_hashes import HASH_BYTES, Fingerprint, Variants, fingerprint
+from neardup.reading.decoders import Failure
+from neardup.reading.folder_walk import FoundFile
 from tests.support.drawn_pictures import drawing
 
 SIZE = 160, 120

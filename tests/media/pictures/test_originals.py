@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFilter, ImageOps
 
-from neardup.files.decoders import Outcome
-from neardup.files.folder_walk import FoundFile
 from neardup.media.pictures import originals, pictures
 from neardup.media.pictures.keep_rules import PICTURES, in_order, keep_rules
 from neardup.media.pictures.originals import Facts, doubt
 from neardup.media.pictures.picture_hashes import Variants, compared, facts_of_file, fingerprint
+from neardup.reading.decoders import Outcome
+from neardup.reading.folder_walk import FoundFile
 
 Change = Callable[[Image.Image], Image.Image]
 ALL = Variants()

@@ -11,9 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageOps
 
-from neardup.files.cache import PICTURES, ResultCache
-from neardup.files.decoders import UNREADABLE, Failure, Outcome, results
-from neardup.files.folder_walk import FoundFile, Walk
 from neardup.media.pictures import perceptual_hash, pictures
 from neardup.media.pictures.keep_rules import NAMES, Facts, in_order, keep_rules
 from neardup.media.pictures.picture_hashes import (
@@ -26,6 +23,9 @@ from neardup.media.pictures.picture_hashes import (
     relate,
     to_cache,
 )
+from neardup.reading.cache import PICTURES, ResultCache
+from neardup.reading.decoders import UNREADABLE, Failure, Outcome, results
+from neardup.reading.folder_walk import FoundFile, Walk
 from tests.support.drawn_pictures import differing, drawing, saved
 
 ALL, PLAIN = Variants(), Variants(no_variants=True)

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
-from neardup.files.decoders import OUT_OF_MEMORY, UNREADABLE
 from neardup.media.pictures import perceptual_hash, pictures
 from neardup.media.pictures.pictures import RefusedError, decoded
+from neardup.reading.decoders import OUT_OF_MEMORY, UNREADABLE
 from neardup.runtime.program import PROGRAM_ERRORS
 from tests.support.cases import some
 from tests.support.drawn_pictures import as_bytes, differing, drawing, saved
@@ -344,7 +344,7 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     """A process with limited memory refuses a picture that needs more."""
     path = saved(Image.new("RGB", (9000, 9000)), tmp_path / "x.png")
     script = (
-        "import os, sys; from neardup.files import decoders\n"
+        "import os, sys; from neardup.reading import decoders\n"
         "from neardup.media.pictures import pictures\n"
         "pictures.require_pillow(); decoders.MEMORY = int(sys.argv[2]); decoders.bound_memory()\n"
         "try: print(pictures.decoded(os.fsencode(sys.argv[1])).width)\n"

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neardup.files.decoders import in_order
 from neardup.media.frames.frame_store import FrameStore
 from neardup.media.frames.video_prints import VideoPrint
 from neardup.media.videos import alignment, seed_files
 from neardup.media.videos.runs import format_run, pair_runs
 from neardup.media.videos.video_join import JoinOptions, find
+from neardup.reading.decoders import in_order
 from neardup.runtime.program import StageError
 from tests.support.made_up_prints import (
     VARIANTS,

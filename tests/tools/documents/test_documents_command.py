@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup.files.folder_walk import path_id
+from neardup.reading.folder_walk import path_id
 from neardup.reading.shingling import Shingler
 from neardup.similarity.definitions import resemblance
 from tests.support.engines import NEARDUP, Result, refuse, run, succeed

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from neardup.files import folder_walk
-from neardup.files.decoders import Failure
-from neardup.files.folder_walk import Walk
+from neardup.reading import folder_walk
+from neardup.reading.decoders import Failure
+from neardup.reading.folder_walk import Walk
 from neardup.runtime.program import StageError, UsageError
 from neardup.tools.documents import folders as command
 from neardup.tools.documents.folders import roots

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup.files import decoders
-from neardup.reading import archives
+from neardup.reading import archives, decoders
 from neardup.tools.documents import document_files, office_files
 from neardup.tools.documents.document_files import Document, NoDocument, Outcome, documents
 

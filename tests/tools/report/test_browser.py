@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neardup.files.folder_walk import path_id
+from neardup.reading.folder_walk import path_id
 from tests.media.frames.test_moments import EVEN, write
 from tests.support.browser import Browser, browser, found_browser, pixels
 from tests.support.engines import NEARDUP, succeed

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from neardup.files.decoders import Failure
-from neardup.files.folder_walk import path_id
 from neardup.media.videos.common import parse_common, stretches_of
 from neardup.media.videos.runs import PairRun, format_run, row_of
 from neardup.media.videos.video_decisions import parse_removed_video
+from neardup.reading.decoders import Failure
+from neardup.reading.folder_walk import path_id
 from neardup.reading.row_files import json_row
 from neardup.tools.report.report import found_run
 from neardup.tools.report.video_groups import answer_of

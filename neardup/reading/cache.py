@@ -28,7 +28,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from neardup.files.folder_walk import FoundFile
+from neardup.reading.folder_walk import FoundFile
 from neardup.runtime.program import NOT_FILES, UsageError, check_file_name
 from neardup.runtime.summary import many
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup.files.decoders import CRASHED, FAILED, TIMED_OUT, Failure, TaskError, outcomes
+from neardup.reading.decoders import CRASHED, FAILED, TIMED_OUT, Failure, TaskError, outcomes
 from neardup.runtime.program import PROGRAM_ERRORS
 
 

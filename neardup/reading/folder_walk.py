@@ -83,8 +83,8 @@ class Walk:
     hard link of a file is a file.
 
     >>> walk = Walk()
-    >>> [path_id(file.path) for file in walk.files(["neardup/files/__init__.py"])]
-    ['neardup/files/__init__.py']
+    >>> [path_id(file.path) for file in walk.files(["neardup/reading/__init__.py"])]
+    ['neardup/reading/__init__.py']
     """
 
     def __init__(

@@ -6,11 +6,11 @@ from collections import Counter
 
 import pytest
 
-from neardup.files.decoders import Failure, Outcome
-from neardup.files.folder_walk import FoundFile
-from neardup.files.tally import FLAT, Rules, Tally, listed
 from neardup.media.pictures import pictures
 from neardup.media.pictures.picture_hashes import Fingerprint
+from neardup.reading.decoders import Failure, Outcome
+from neardup.reading.folder_walk import FoundFile
+from neardup.reading.tally import FLAT, Rules, Tally, listed
 from neardup.runtime.program import StageError
 from neardup.runtime.summary import QUIET, SHORT_SUMMARY, VERBOSE
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.files import folder_walk
-from neardup.files.folder_walk import NO_FILE, Walk, path_id, path_of
+from neardup.reading import folder_walk
+from neardup.reading.folder_walk import NO_FILE, Walk, path_id, path_of
 from neardup.runtime.program import StageError
 from tests.support.failing import as_nobody
 

@@ -18,8 +18,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Callable, NamedTuple
 
-from neardup.files.decoders import Failure, Outcome
-from neardup.files.folder_walk import CLOSED_FOLDER, NO_FILE, path_id
+from neardup.reading.decoders import Failure, Outcome
+from neardup.reading.folder_walk import CLOSED_FOLDER, NO_FILE, path_id
 from neardup.runtime.program import StageError, escaped
 from neardup.runtime.summary import QUIET, SHOWN_BAD_LINES, VERBOSE, many
 

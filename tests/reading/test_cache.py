@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from neardup.files import cache
-from neardup.files.cache import PICTURES, ResultCache, default_file
-from neardup.files.folder_walk import FoundFile, Walk
+from neardup.reading import cache
+from neardup.reading.cache import PICTURES, ResultCache, default_file
+from neardup.reading.folder_walk import FoundFile, Walk
 from neardup.runtime.program import UsageError
 from tests.support.failing import as_nobody
 

@@ -30,13 +30,13 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, TypeVar
 
-from neardup.files.folder_walk import FoundFile
+from neardup.reading.folder_walk import FoundFile
 from neardup.runtime.program import PROGRAM_ERRORS, StageError, end_with
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-    from neardup.files.cache import ResultCache
+    from neardup.reading.cache import ResultCache
 
 LOST = TIMED_OUT, CRASHED, FAILED = "time limit", "decoder crashed", "error of the program"
 UNREADABLE, OUT_OF_MEMORY = "cannot be read", "out of memory"  # reasons that tasks give
