@@ -16,7 +16,7 @@ import pytest
 import neardup
 from neardup.runtime.counters import RunFile
 from neardup.verification import OUTPUTS
-from tests.support.cases import some
+from tests.support.cases import in_turn, some
 from tests.support.engines import IN_FILES, KEEP, RUN_LOCAL, VIDEOS, environment, run, succeed
 from tests.support.failing import DATA
 from tests.support.sessions import path_with_sort, session
@@ -25,8 +25,7 @@ PAIRS = b"a\tb\t1.000000\na\td\t1.000000\nb\td\t1.000000\n"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("output", OUTPUTS)
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@in_turn(1, output=OUTPUTS, jobs=["1", "2"])
 def test_it_has_what_would_be_printed(output: str, jobs: str, folder: Path, tmp_path: Path) -> None:
     flags = [f"--output={output}", f"--jobs={jobs}", VIDEOS]
     printed = succeed([*RUN_LOCAL, *flags], tmp_path)

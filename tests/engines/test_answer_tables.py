@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from neardup.reading.compressed import unpacked
-from tests.support.cases import crossed
 from tests.support.engines import RUN_LOCAL, succeed
 
 NEW = b"b 1 2 3 4\na 1 2 3 4\nc\xc3\xa9 1 2 3 4 5\n\nbad x\nd 7 8 9\n=1 7 8 9\n"
@@ -96,16 +95,17 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.first_case
-@crossed(case=list(CASES), name=list(READERS))
-def test_the_rows_are_those_of_the_lines(case: str, name: str, folder: Path) -> None:
+@pytest.mark.parametrize("case", CASES)
+def test_the_rows_are_those_of_the_lines(case: str, folder: Path) -> None:
     flags = case.split()
     words = [*RUN_LOCAL, "--threshold=0.6", *flags, "new.txt"]
     lines = succeed(words, folder, cwd=folder).out
     expected = rows_of(lines, CASES[case])
     assert expected
-    found = READERS[name](written(name, flags, folder))
-    assert found == expected
-    assert all(list(row) == CASES[case] for row in found)
+    for name in list(READERS)[list(CASES).index(case) % 2 :: 2]:  # one of each kind
+        found = READERS[name](written(name, flags, folder))
+        assert found == expected
+        assert all(list(row) == CASES[case] for row in found)
 
 
 @pytest.mark.slow
@@ -145,7 +145,7 @@ def test_no_rows(name: str, lines: bytes, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", ["x.ndjson.gz", "x.csv", "x.parquet", "x.arrow"])
 def test_many_rows(name: str, tmp_path: Path) -> None:
     """Rows in more than one batch are all written, in order."""
     copies = 300

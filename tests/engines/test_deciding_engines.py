@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import in_turn
 from tests.support.engines import (
     DECIDE,
     DEDUP,
@@ -25,7 +26,6 @@ from tests.support.engines import (
 )
 
 RUNNERS = {"inline": INLINE, "local": LOCAL}
-both = pytest.mark.parametrize("command", RUNNERS.values(), ids=RUNNERS)
 TWINS = b"a 1 2 3\nb 1 2 3\n"
 
 
@@ -67,8 +67,7 @@ def new(folder: Path) -> Input:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("between", [[], ["--between"]], ids=["", "between"])
-@both
+@in_turn(1, command=RUNNERS, between=[[], ["--between"]])
 def test_pairs_of_two_collections(
     command: list[str], between: list[str], new: Input, folder: Path, tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cases import crossed
+from tests.support.cases import crossed, in_turn
 from tests.support.engines import INLINE, MAPPER, NEARDUP, RUN_LOCAL, run, succeed
 
 TEXTS = ['to be, or; not|to\tbe "x"\r\nthat is: ', "caf\u00e9 au lait", "x"]
@@ -99,7 +99,7 @@ def in_kind(name: str, rows: list[tuple[str, str]]) -> str:
 
 
 @pytest.mark.first_case
-@crossed(kind=KINDS, encoding=[*(f"{name} mark" for name in MARKED), *NAMED])
+@in_turn(2, kind=KINDS, encoding=[*(f"{name} mark" for name in MARKED), *NAMED])
 def test_an_encoding(kind: str, encoding: str, tmp_path: Path) -> None:
     encoding, marked = encoding.removesuffix(" mark"), encoding.endswith(" mark")
     mark = MARKED[encoding] if marked else b""
@@ -323,7 +323,7 @@ def escaped(number: int, end: str) -> list[str]:
 
 
 @pytest.mark.slow
-@crossed(end=["\r\n", "\n"], jobs=["1", "3"])
+@in_turn(1, end=["\r\n", "\n"], jobs=["3", "1"])
 def test_escaped_quotes(end: str, jobs: str, tmp_path: Path) -> None:
     """Kept rows have their bytes, and are whole in other formats; without --escape it stops."""
     rows = escaped(3000, end)

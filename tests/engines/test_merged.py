@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.engines.test_decisions import near_copies
-from tests.support.cases import crossed
+from tests.support.cases import in_turn
 from tests.support.decision_oracle import Gone, Line, cluster, direct, similarities
 from tests.support.engines import (
     DECIDING,
@@ -184,7 +184,7 @@ RULES = {
 }
 
 
-@crossed(case={f"{name} {kind}": (name, kind) for name, kind in CASES}, keep=RULES, seed=[3])
+@in_turn(2, case={f"{name} {kind}": (name, kind) for name, kind in CASES}, keep=RULES, seed=[3])
 def test_against_the_oracle(
     case: tuple[str, str], keep: tuple[str, str], seed: int, tmp_path: Path
 ) -> None:

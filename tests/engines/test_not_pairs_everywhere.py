@@ -20,7 +20,7 @@ from tests.engines.test_within import (
     written,
 )
 from tests.engines.test_within import FLAGS as EXACT
-from tests.support.cases import crossed
+from tests.support.cases import crossed, in_turn
 from tests.support.engines import (
     DECIDING,
     ENGINES,
@@ -71,7 +71,7 @@ def test_truth_leaves_out_these_pairs_alone(kind: str, folder: Path, tmp_path: P
     assert len(every) > len(gone) >= DIFFERENT
 
 
-@crossed(engine=ENGINES, kind=["pairs.verdicts", "ids"])
+@in_turn(1, engine=ENGINES, kind=["pairs.verdicts", "ids"])
 def test_pairs(engine: Engine, kind: str, folder: Path, tmp_path: Path) -> None:
     words = [*NEARDUP, "truth", "--threshold=0.7", folder / "records", out(folder, kind)]
     given = Input(TEXT, [str(folder / "records")])
@@ -160,7 +160,7 @@ def kept_out(rows: list[Row], way: str, kind: str, folder: Path) -> tuple[str, S
 KINDS = ["ids", "pairs.verdicts"]
 
 
-@crossed(engine=ENGINES, way=list(WAYS), kind=KINDS)
+@in_turn(2, engine=ENGINES, way=list(WAYS), kind=KINDS)
 def test_pairs_of_values(engine: Engine, way: str, kind: str, tmp_path: Path) -> None:
     """Pairs are kept out among those of equal values, or of different ones."""
     flag, left = kept_out(ROWS, way, kind, tmp_path)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cases import some
+from tests.support.cases import in_turn, some
 from tests.support.engines import (
     COUNT_TOKENS,
     DECIDING,
@@ -76,7 +76,7 @@ def vectors(records: Drawn, kind: str) -> list:
     return rare_first(some) if "idf" in kind else some
 
 
-@pytest.fixture(scope="module", params=[(kind, how) for kind in KINDS for how in SURE], ids=str)
+@pytest.fixture(scope="module")
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple:
     """Return a case: an input, the options and the expected lines."""
     kind, how = request.param
@@ -92,8 +92,17 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Input(path.read_bytes(), [str(path)]), [*SURE[how], f"--weights={kind}"], expected
 
 
+CASES = [(kind, how) for how in SURE for kind in KINDS]
+SOME = ["counted pipe", "split pipe", "run_local 2", "mrjob inline"]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["counted pipe", "split pipe", "run_local 2", "mrjob inline"])
+@pytest.mark.parametrize(
+    ("case", "engine"),
+    [(case, SOME[(i + i // 4 + j) % 4]) for i, case in enumerate(CASES) for j in (0, 1)],
+    indirect=["case"],
+    ids=str,
+)
 def test_the_pairs_of_the_nested_loop(case: tuple, engine: str, tmp_path: Path) -> None:
     given, flags, expected = case
     idf = "idf" in flags[-1]
@@ -106,8 +115,7 @@ def test_the_pairs_of_the_nested_loop(case: tuple, engine: str, tmp_path: Path) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("measure", ["hamming", "cosine", "jaccard"])
+@in_turn(2, kind=KINDS, measure=["hamming", "cosine", "jaccard"])
 def test_fingerprints_of_weighted_sets(kind: str, measure: str, tmp_path: Path) -> None:
     """With simhash and weights, engines agree; by cosine or Jaccard, they print only true pairs."""
     records = drawn(kind == "own")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.support.cases import crossed
+from tests.support.cases import crossed, in_turn
 from tests.support.decision_oracle import Line, cluster, direct, similarities
 from tests.support.engines import (
     DECIDING,
@@ -113,7 +113,7 @@ def written(rows: list[Row], folder: Path) -> Input:
     return Input(data, [str(folder / "rows.jsonl")])
 
 
-@crossed(engine=ENGINES, way=list(WAYS))
+@in_turn(2, engine=ENGINES, way=list(WAYS))
 def test_pairs(engine: Engine, way: str, tmp_path: Path) -> None:
     given, flags = written(ROWS, tmp_path), ["--input=jsonl", *FLAGS, way]
     assert in_order(engine(given, flags, tmp_path)) == as_lines(ROWS, allowed(ROWS, way))
@@ -130,7 +130,7 @@ def test_decisions(engine: Deciding, way: str, rows: list[Row], tmp_path: Path) 
     assert in_order(out) == cluster_lines(rows, pairs)
 
 
-@crossed(kind=["csv", "tsv", "parquet", "arrow"], way=list(WAYS))
+@in_turn(2, kind=["csv", "tsv", "parquet", "arrow"], way=list(WAYS))
 def test_tables(kind: str, way: str, tmp_path: Path) -> None:
     path = tmp_path / f"rows.{kind}"
     columns = {

@@ -18,7 +18,7 @@ from neardup.sets.ragged import shared
 from neardup.similarity.sketches import bitmaps_and_sums
 from neardup.stages.near_keys import near_keys
 from tests.support import decision_oracle
-from tests.support.cases import crossed, some
+from tests.support.cases import in_turn, some
 from tests.support.decision_oracle import Line
 from tests.support.drawn import mapped, reduced, settings_of
 from tests.support.engines import (
@@ -151,7 +151,7 @@ SOME_ENGINES = {
 
 
 @pytest.mark.first_case
-@crossed(kind=KINDS, engine={**SOME_ENGINES})
+@in_turn(2, kind=KINDS, engine={**SOME_ENGINES})
 def test_every_engine_prints_the_lines_of_the_pipe(
     kind: list[str], engine: object, files: Input, tmp_path: Path
 ) -> None:
@@ -231,7 +231,7 @@ ASKED = [
 
 
 @pytest.mark.slow
-@crossed(asked={"-".join(each): each for each in ASKED}, engine=DECIDING)
+@in_turn(2, asked={"-".join(each): each for each in ASKED}, engine=DECIDING)
 def test_decisions(
     asked: tuple[str, str, str], engine: object, files: Input, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import combinations, permutations
 from typing import Any, Callable, NamedTuple, Union
 
 from neardup.similarity.definitions import tversky
@@ -40,12 +41,13 @@ def printed(similarity: Fraction) -> str:
 
 def similarities(lines: list[Line], threshold: Fraction) -> dict[tuple[int, int], str]:
     """Return each pair's printed similarity, in both directions; two old records are not a pair."""
-    return {
-        (i, j): printed(jaccard(a, b))
-        for i, a in enumerate(lines)
-        for j, b in enumerate(lines)
-        if i != j and not (a.old and b.old) and jaccard(a, b) >= threshold
+    found = {
+        (i, j): printed(similarity)
+        for (i, a), (j, b) in combinations(enumerate(lines), 2)
+        if not ((a.old and b.old) or a.set.isdisjoint(b.set))
+        if (similarity := jaccard(a, b)) >= threshold
     }
+    return {**found, **{(j, i): similarity for (i, j), similarity in found.items()}}
 
 
 Keep = Union[str, Callable[[int], Any]]  # or the rank of a place, of which the smallest is kept
@@ -87,11 +89,10 @@ def reasons_to_remove(
 ) -> dict[tuple[int, int], str]:
     """Return {(i, k): printed containment} where k, which is not shorter, contains i."""
     return {
-        (i, k): printed(contained(a, b, weights))
-        for i, a in enumerate(lines)
-        for k, b in enumerate(lines)
-        if i != k and not (a.old and b.old)
-        if len(b.set) >= len(a.set) and contained(a, b, weights) >= threshold
+        (i, k): printed(similarity)
+        for (i, a), (k, b) in permutations(enumerate(lines), 2)
+        if len(b.set) >= len(a.set) and not ((a.old and b.old) or a.set.isdisjoint(b.set))
+        if (similarity := contained(a, b, weights)) >= threshold
     }
 
 
