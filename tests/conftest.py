@@ -26,13 +26,20 @@ def root() -> Path:
     return Path(__file__).resolve().parent.parent
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    text = "run one case of each test: enough for what depends on Python and not on the values"
+    parser.addoption("--first-cases", action="store_true", help=text)
+
+
 @pytest.hookimpl(tryfirst=True)  # before the slow ones are left out
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark all but the first fast case of each `first_case` test as slow."""
+    every = config.getoption("--first-cases")
     seen: set[str] = set()
     for item in items:
         test = item.nodeid.partition("[")[0]
-        if item.get_closest_marker("first_case") and not item.get_closest_marker("slow"):
+        some = every or item.get_closest_marker("first_case")
+        if some and not item.get_closest_marker("slow"):
             if test in seen:
                 item.add_marker(pytest.mark.slow)
             seen.add(test)

@@ -12,12 +12,13 @@ from fractions import Fraction
 from itertools import combinations
 
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from neardup.reading.blocks import NEW
 from neardup.runtime.counters import Counters
 from neardup.runtime.summary import CHAINED, CHAINED_AWAY, CLUSTERS, IN_CLUSTERS, LARGEST, REMOVED
+from tests.support.cases import crossed
 from tests.support.deciding import (
     SIZES,
     Decision,
@@ -48,7 +49,7 @@ from tests.support.drawn import settings_of
 
 KEEPS = ["first", "longest", "smallest"]
 THRESHOLDS = st.sampled_from(["0.6", "0.7", "0.8", "0.9", "1"])
-each_keep = pytest.mark.parametrize("keep", KEEPS)
+a_few = settings(max_examples=8)  # of each of many measures, or beside a test with the oracle
 SOME_KEEP = st.sampled_from(KEEPS)
 
 
@@ -220,13 +221,10 @@ def test_clusters(lines, threshold, sizes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("flags", "all_of_them"),
-    [("--bands=3 --rows=4", False), ("--scheme=prefix", True), ("--scheme=partition", True)],
+@crossed(
+    keep=KEEPS, flags=["--bands=3 --rows=4", "--scheme=prefix", "--scheme=partition"], dense=[2, 64]
 )
-@pytest.mark.parametrize("dense", [2, 64])
-@each_keep
-def test_of_the_pairs_that_a_scheme_finds(keep, dense, flags, all_of_them):
+def test_of_the_pairs_that_a_scheme_finds(keep, flags, dense):
     """A decision uses exactly the pairs that the same options print, whichever pairs they are."""
     rng = random.Random(3)
     sets = [set_ for base in range(0, 3000, 100) for set_ in star(base, 11) + path(base + 50, 5)]
@@ -240,7 +238,7 @@ def test_of_the_pairs_that_a_scheme_finds(keep, dense, flags, all_of_them):
     every = pairs_of(lines, "0.8")
     assert has_both(lines, pairs)
     assert pairs.items() <= every.items()
-    assert (pairs == every) == all_of_them
+    assert (pairs == every) == ("--bands" not in flags)
     result = decide(lines, [*options, "--output=removed", f"--keep={keep}"], Sizes(dense=dense))
     gone = direct(lines, pairs, keep)
     assert sorted(result.lines) == sorted(decided_line(lines, each) for each in gone)
@@ -274,6 +272,7 @@ def test_a_longer_record_is_never_removed_for_a_shorter_one(measure: str, more: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("measure", BY_PART)
+@a_few
 @given(
     SOME_KEEP,
     records(shapes=[nested, nested, path, copies], old=True),
@@ -338,6 +337,7 @@ def reasons(lines: list[Line], result: Decision) -> dict[bytes, tuple[bytes, str
 
 
 @pytest.mark.slow
+@a_few
 @given(SOME_KEEP, records(unique=True), THRESHOLDS, SIZES)
 def test_no_two_that_stay_are_a_pair(keep, lines, threshold, sizes):
     gone = reasons(lines, decide(lines, flags_of(threshold, f"--keep={keep}"), sizes))
@@ -346,6 +346,7 @@ def test_no_two_that_stay_are_a_pair(keep, lines, threshold, sizes):
 
 
 @pytest.mark.slow
+@a_few
 @given(
     SOME_KEEP, records(unique=True, old=True), st.sampled_from(["0.6", "0.8"]), st.booleans(), SIZES
 )
@@ -361,6 +362,7 @@ def test_no_new_one_that_stays_is_a_pair(keep, lines, threshold, between, sizes)
 
 
 @pytest.mark.slow
+@a_few
 @given(
     SOME_KEEP, records(unique=True, old=True), st.sampled_from(["0.6", "0.8"]), st.booleans(), SIZES
 )
@@ -382,6 +384,7 @@ def test_each_reason_is_the_best_of_those_that_stay_before(keep, lines, threshol
 
 
 @pytest.mark.slow
+@a_few
 @given(records(unique=True), THRESHOLDS, st.randoms(use_true_random=False), SIZES)
 def test_the_order_of_the_input_does_not_matter_to_the_smallest_id(lines, threshold, rng, sizes):
     flags = flags_of(threshold, "--keep=smallest")
@@ -391,6 +394,7 @@ def test_the_order_of_the_input_does_not_matter_to_the_smallest_id(lines, thresh
 
 
 @pytest.mark.slow
+@a_few
 @given(records(unique=True), THRESHOLDS, SIZES)
 def test_one_of_each_cluster_stays(lines, threshold, sizes):
     gone = reasons(lines, decide(lines, flags_of(threshold, "--rule=cluster"), sizes))

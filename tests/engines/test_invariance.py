@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cases import crossed, some
+from tests.support.cases import in_turn, some
 from tests.support.drawn import mapped, reduced, settings_of
 from tests.support.engines import DEDUP, MAPPER, REDUCER, RUN_LOCAL, in_order, succeed
 
@@ -70,7 +70,7 @@ def test_order_of_lines_and_shingles_and_repeats(
     assert job(lines, flags) == expected
 
 
-@crossed(mappers=[2, 3, 4, 1], reducers=[3, 4, 1, 2])
+@in_turn(2, mappers=[2, 3, 4, 1], reducers=[3, 4, 1, 2])
 def test_mappers_and_reducers(
     flags: list[str], expected: list[bytes], mappers: int, reducers: int
 ) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.engines.test_decisions import near_copies, odd_files
-from tests.support.cases import crossed
+from tests.support.cases import in_turn
 from tests.support.corpus_in_forms import CORPUS, FLAGS, FORMS, ROWS, made
 from tests.support.engines import (
     DECIDE,
@@ -72,7 +72,7 @@ def check_copies(rows: list[dict[str, Any]], compared: int) -> None:
         assert row["copies"] in (1 + stands[row["id"]] if alone else 0, None)
 
 
-@crossed(name=list(FORMS), rule=["direct", "cluster"])
+@in_turn(1, name=list(FORMS), rule=["direct", "cluster"])
 def test_marks_agree_with_the_other_outputs(name: str, rule: str, tmp_path: Path) -> None:
     path = made(name, tmp_path)
     how = [*RUN_LOCAL, *FLAGS]

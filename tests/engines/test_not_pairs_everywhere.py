@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -131,14 +133,24 @@ def test_where_no_two_records_are_compared(data: bytes, output: str, tmp_path: P
         assert succeed([*words, *more], tmp_path).out == b""
 
 
+@cache
+def verdicts(dense: bool, way: str) -> bytes:
+    """Return a file of verdicts on some of the pairs that an option allows."""
+    rows = DENSE if dense else ROWS
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "pairs").write_bytes(as_lines(rows, allowed(rows, way)))
+        words = [*NEARDUP, "judge", folder / "pairs", "--records", *written(rows, folder).files]
+        judged = ["--shingle=word:1", "--sample=60", "--terminal"]
+        succeed([*words, *judged], folder, b"d" * 40)
+        return (folder / "pairs.verdicts").read_bytes()
+
+
 def kept_out(rows: list[Row], way: str, kind: str, folder: Path) -> tuple[str, Similarities]:
     """Return --not-pairs with some of the pairs that an option allows, and the other pairs."""
-    every = allowed(rows, way)
-    (folder / "pairs").write_bytes(as_lines(rows, every))
-    words = [*NEARDUP, "judge", folder / "pairs", "--records", *written(rows, folder).files]
-    judged = ["--shingle=word:1", "--sample=60", "--terminal"]
-    succeed([*words, *judged], folder, b"d" * 40)
-    lines = (folder / "pairs.verdicts").read_text().splitlines()
+    every, found = allowed(rows, way), verdicts(rows is DENSE, way)
+    (folder / "pairs.verdicts").write_bytes(found)
+    lines = found.decode().splitlines()
     ids = [line.split("\t")[6:] for line in lines if line.startswith("different")]
     (folder / "ids").write_text("".join(f"{b}\t{a}\n" for a, b in ids))
     place = {row.id: i for i, row in enumerate(rows)}
