@@ -19,21 +19,21 @@ check: .venv/.lint .venv/.test ## style, types and the tests of single modules
 	$(VENV) -m ruff check .
 	$(VENV) -m ruff format --check .
 	$(VENV) -m mypy
-	$(VENV) -m pytest --numprocesses=auto --quiet $(addprefix tests/,joins lines runtime sets similarity stages verification)
+	$(VENV) -m pytest --numprocesses=auto --dist=worksteal --quiet $(addprefix tests/,joins lines runtime sets similarity stages verification)
 
 test: .venv/.test ## the tests of every part and every engine without Java, in three minutes
-	$(VENV) -m pytest --numprocesses=auto $(EXAMPLES)
+	$(VENV) -m pytest --numprocesses=auto --dist=worksteal $(EXAMPLES)
 
 THOROUGH = --hypothesis-profile=thorough
 slow-test: .venv/.test-all ## the slow ones: packaging, documents, interruption, many engines and cases
-	$(VENV) -m pytest --numprocesses=auto -m 'slow and not hadoop and not browser and not spark' $(THOROUGH)
+	$(VENV) -m pytest --numprocesses=auto --dist=worksteal -m 'slow and not hadoop and not browser and not spark' $(THOROUGH)
 
 test-all: ## both, with more examples; 15 to 30 minutes on two cores
 	$(MAKE) test EXAMPLES=$(THOROUGH)
 	$(MAKE) slow-test
 
 coverage: .venv/.test-all ## which lines no test runs; at least twice as long
-	$(VENV) -m pytest --numprocesses=auto -m 'not hadoop and not browser and not spark' --cov --cov-fail-under=95
+	$(VENV) -m pytest --numprocesses=auto --dist=worksteal -m 'not hadoop and not browser and not spark' --cov --cov-fail-under=95
 
 browser-test: .venv/.test ## those of pages, in a real browser: it needs chromium
 	$(VENV) -m pytest -m browser tests

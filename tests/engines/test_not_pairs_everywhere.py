@@ -200,7 +200,7 @@ def test_decisions_by_value(
 def test_old_records_by_value(way: str, tmp_path: Path) -> None:
     """Each old record is a reason to remove, unless the pair is kept out."""
     flag, left = kept_out(ROWS, way, "ids", tmp_path)
-    lines = (tmp_path / "rows.jsonl").read_bytes().splitlines(keepends=True)
+    lines = written(ROWS, tmp_path).data.splitlines(keepends=True)
     old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
     old.write_bytes(b"".join(lines[:75]))
     new.write_bytes(b"".join(lines[75:]))

@@ -24,7 +24,7 @@ from neardup.joins.filters import (
 from neardup.joins.inverted_index import InvertedIndex, Joined
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Threshold, measure_of
-from tests.support.cases import crossed, some
+from tests.support.cases import crossed
 from tests.support.drawn import SOME_MEASURES, TOP, shingle_sets
 
 PPJOIN_PLUS = sys.modules["neardup.joins.prefix_joins"]  # in the package, this name is the function
@@ -109,9 +109,7 @@ UNIVERSES = {
 }
 
 
-@every_join
-@every_threshold
-@crossed(universe=list(UNIVERSES), drawn=[(1, 3), (2, 12), (3, 15)])
+@crossed(name=FAST, t=THRESHOLDS, universe=list(UNIVERSES), drawn=[(1, 3), (2, 12), (3, 15)])
 def test_the_pairs_are_those_of_the_nested_loop(name, t, universe, drawn):
     seed, largest = drawn
     sets = families(seed, UNIVERSES[universe], largest)
@@ -134,12 +132,12 @@ def test_all_sets_of_a_small_universe(name, t):
 
 
 @pytest.mark.parametrize("name", JOINS)
-@some("hundredths", range(5, 101), *range(5, 101, 5), 67, 99)
-def test_a_pair_exactly_at_the_threshold_counts_and_a_hair_above_it_does_not(name, hundredths):
-    sets = [range(100), range(hundredths)]
-    assert join(name, sets, f"{hundredths / 100:.2f}") == [(0, 1, hundredths)]
-    if hundredths < 100:
-        assert join(name, sets, f"{hundredths / 100:.2f}0001") == []
+def test_a_pair_exactly_at_the_threshold_counts_and_a_hair_above_it_does_not(name):
+    for hundredths in range(5, 101):
+        sets = [range(100), range(hundredths)]
+        assert join(name, sets, f"{hundredths / 100:.2f}") == [(0, 1, hundredths)]
+        if hundredths < 100:
+            assert join(name, sets, f"{hundredths / 100:.2f}0001") == []
 
 
 @every_join
@@ -188,9 +186,7 @@ def test_all_ppjoins_have_the_same_candidates(t, seed):
         assert counts.items() <= JOINS[name](rows, Threshold.parse(t)).candidates.items()
 
 
-@pytest.mark.parametrize("measure", SOME_MEASURES)
-@every_threshold
-@crossed(universe=list(UNIVERSES), drawn=[(1, 3), (2, 12)])
+@crossed(measure=SOME_MEASURES, t=THRESHOLDS, universe=list(UNIVERSES), drawn=[(1, 3), (2, 12)])
 def test_bitmap_join_by_each_measure_finds_what_comparing_all_finds(measure, t, universe, drawn):
     rows = Ragged.from_rows(families(drawn[0], UNIVERSES[universe], drawn[1]))
     by = measure_of(measure, Threshold.parse(t))

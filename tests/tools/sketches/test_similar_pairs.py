@@ -24,6 +24,7 @@ from neardup.tools.sketches.similar import Search, shown
 from neardup.tools.sketches.sketch import SketchFile, write_sketches
 from neardup.tools.sketches.sketch_kinds import CONTAINMENT, JACCARD, Kind, Signatures, kind_of
 from tests.schemes.test_schemes import ALPHA, PAIRS, pairs_of_similarity
+from tests.support.cases import crossed
 
 KINDS = [
     "min:16",
@@ -127,8 +128,13 @@ def paired(request, monkeypatch) -> None:
 
 
 @pytest.mark.slow
-@every_kind
-@pytest.mark.parametrize("t", ["0.1", "0.5", "0.9", "1"])
+@crossed(
+    *("pieces", "paired"),
+    kind=KINDS,
+    t=["0.1", "0.5", "0.9", "1"],
+    pieces=[False, True],
+    paired=[False, True],
+)
 def test_every_pair_at_the_threshold_is_found_and_no_other(kind, t, tmp_path, pieces, paired):
     sets = drawn(1)
     file = written(tmp_path / "s", sets, kind)
