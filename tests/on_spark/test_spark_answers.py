@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from neardup.runtime.program import StageError, UsageError
+from tests.support.cases import in_turn
 from tests.support.engines import IN_FILES, RUN_LOCAL, VIDEOS, in_order, succeed
 
 pytestmark = pytest.mark.spark
@@ -77,8 +78,7 @@ def test_videos(spark: Any, tmp_path: Path, capsys: Any, flags: list[str]) -> No
     assert (shuffled < 2_500_000) == ("--rounds=2" in flags)
 
 
-@pytest.mark.parametrize("output", ["pairs", "removed"])
-@pytest.mark.parametrize("way", ["", "--within", "--across"])
+@in_turn(1, way=["", "--within", "--across"], output=["removed", "pairs"])
 def test_pairs_are_kept_out(spark: Any, tmp_path: Path, output: str, way: str) -> None:
     """The driver reads the file, and tasks get its pairs."""
     values = [f"{way}=id:(.)$"] * bool(way)
