@@ -20,6 +20,7 @@ from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Ragged
 from neardup.similarity.definitions import resemblance
 from neardup.similarity.measures import Threshold
+from tests.support.cases import in_turn
 
 pytestmark = pytest.mark.slow
 
@@ -111,14 +112,13 @@ def random_sets(seed: int, smallest: int, largest: int, universe: int) -> Ragged
     return Ragged.from_rows(sets)
 
 
-@pytest.mark.parametrize("text", ["0.05", "1/3", "0.5", "2/3", "0.8", "0.9", "0.95", "1"])
-@pytest.mark.parametrize(
-    ("smallest", "largest", "universe"),
-    [(1, 2, 4), (1, 12, 15), (1, 12, 1 << 64), (5, 40, 60), (50, 100, 1 << 40)],
+@in_turn(
+    2,
+    text=["0.05", "1/3", "0.5", "2/3", "0.8", "0.9", "0.95", "1"],
+    sizes=[(1, 2, 4), (1, 12, 15), (1, 12, 1 << 64), (5, 40, 60), (50, 100, 1 << 40)],
 )
-def test_partition_is_the_nested_loop(
-    smallest: int, largest: int, universe: int, text: str
-) -> None:
+def test_partition_is_the_nested_loop(sizes: tuple[int, int, int], text: str) -> None:
+    smallest, largest, universe = sizes
     threshold = Threshold.parse(text)
     found = 0
     compared = 0

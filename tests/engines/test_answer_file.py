@@ -25,7 +25,7 @@ PAIRS = b"a\tb\t1.000000\na\td\t1.000000\nb\td\t1.000000\n"
 
 
 @pytest.mark.slow
-@in_turn(1, output=OUTPUTS, jobs=["1", "2"])
+@in_turn(1, output=list(OUTPUTS), jobs=["1", "2"])
 def test_it_has_what_would_be_printed(output: str, jobs: str, folder: Path, tmp_path: Path) -> None:
     flags = [f"--output={output}", f"--jobs={jobs}", VIDEOS]
     printed = succeed([*RUN_LOCAL, *flags], tmp_path)

@@ -94,7 +94,7 @@ def families(seed: int, universe: int, largest: int, heaviest: int) -> list[Row]
 
 
 @crossed(
-    name=WEIGHTED_JOINS,
+    name=list(WEIGHTED_JOINS),
     measure=MEASURES,
     t=["0.1", "1/2", "0.8", "0.95", "1"],
     drawn=[(10, 4, 3), (40, 25, 300), (2000, 12, MOST)],

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import neardup
+from tests.support.cases import in_turn
 from tests.support.engines import ANSWER, ROOT, RUN_LOCAL, VIDEOS, Result, run, succeed
 from tests.support.wheel import installed
 
@@ -137,12 +138,9 @@ def test_run_is_run_local(command: str, empty: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (["gone"], 1),
         (["--strict", "-"], 1),
         (["--treshold", "0.9", "-"], 2),
         (["--threshold", "2", "-"], 2),
-        (["--input-files=x", "-"], 2),
-        (["-", "-"], 2),
         ([], 2),
     ],
     ids=str,
@@ -166,8 +164,7 @@ LOCALES = {
 }
 
 
-@pytest.mark.parametrize("locale", LOCALES)
-@pytest.mark.parametrize("name", NAMES)
+@in_turn(2, name=NAMES, locale=list(LOCALES))
 def test_any_name(name: bytes, locale: str, command: str, empty: Path) -> None:
     (empty / os.fsdecode(name)).write_bytes(RECORDS)
     env = LOCALES[locale]
