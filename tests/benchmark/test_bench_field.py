@@ -132,6 +132,9 @@ def test_a_quick_run(tmp_path: Path) -> None:
     for kind in kinds:
         section = page.partition(f"## {kind.title()}\n")[2].partition("\n## ")[0]
         assert re.search(r"^\| neardup \| .* \| [01]\.\d+ \(", section, re.M), kind
+        assert re.search(r"Run: \d{4}-\d\d-\d\d, neardup .*, at most 120 CPU s, load \d", section)
+        (by_edit,) = re.findall(r"^Recall by edit.*\n\n(.*)", section, re.M) or [""]
+        assert by_edit.count("|") < 12, "a column for each kind of edit, not for each thing"
     assert "Not installed: czkawka (no czkawka_cli)." in page
     assert "| words in a row | 13 | 3 |" in page
     assert str(tmp_path) not in page

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 
@@ -57,6 +58,28 @@ def test_each_page_is_read_as_markdown_to_its_end() -> None:
     for page, text in zip(pages, texts):
         shown = markdown(site.plain_fences(text), extensions=["tables", "fenced_code"])
         assert "```" not in shown, page
+
+
+def test_every_page_is_in_the_menu() -> None:
+    pages = [page for page in site_pages().PAGES.values() if page.endswith(".md")]
+    menu = re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.M)
+    assert sorted(menu) == sorted(pages) != []
+
+
+@pytest.mark.slow
+def test_the_page_for_missing_ones_has_links_that_work_in_every_folder(tmp_path: Path) -> None:
+    """Below SITE_URL, its links and styles are the same from /neardup/x and /neardup/results/x."""
+    pytest.importorskip("mkdocs")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir"]
+    env = {**os.environ, "SITE_URL": "https://site.test/neardup/"}
+    subprocess.run([*command, tmp_path], cwd=ROOT, env=env, check=True)
+    text = (tmp_path / "404.html").read_text("utf-8")
+    links = set(re.findall(r"(?:href|src)=\"([^\"#]+)", text))
+    own = {urljoin("https://site.test/neardup/results/x", link) for link in links}
+    own = {link.partition("site.test")[2] for link in own if "site.test" in link}
+    assert len(own) > 40
+    for link in own:
+        assert (tmp_path / link.removeprefix("/neardup/")).exists(), link
 
 
 def test_each_notebook_is_a_page_of_the_site() -> None:

@@ -51,7 +51,7 @@ Separate several INPUTs by blanks; a comma may be used in a pattern only, as in 
 Data between the jobs of a run is in _neardup-ID.OUTPUT beside OUTPUT, until the run ends.
 Ctrl-C also ends the job on the cluster, and removes what it has written.
 
-Needs HADOOP_HOME, or hadoop on the PATH, and on the nodes Python 3.9 or later with numpy.
+Needs HADOOP_HOME, or hadoop on the PATH; nodes need Python 3.9 or later, and numpy or --ship-numpy.
 """
 
 CLUSTER_OPTIONS = (

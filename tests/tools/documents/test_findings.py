@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from tests.support.engines import NEARDUP, ROOT, refuse, run, succeed
 
 TEXT = "".join(f"Line {i} of a text\n" for i in range(100))
 ODD = os.fsdecode(b'a "b"/\xff #1.txt')
+HOOKS = ".pre-commit-hooks.yaml"
 LEAKS = [*NEARDUP, "leaks", "-q", "train.jsonl", "--test", "test.jsonl"]
 
 
@@ -162,19 +164,56 @@ def test_the_action_has_the_form_of_actions() -> None:
 
 @pytest.mark.parametrize(
     ("command", "arguments", "code"),
-    [("documents", "docs\n--include\n*.txt", 1), ("leaks", "train.jsonl\n--test\ntest.jsonl", 1)],
-    ids=["documents", "leaks"],
+    [
+        ("documents", "docs\n--include\n*.txt", 1),
+        ("leaks", "train.jsonl\n--test\ntest.jsonl", 1),
+        ("documents", "--unit\nfunction\nsource", 1),
+        ("documents", "docs\n--include\nc.txt", 0),
+    ],
+    ids=["documents", "leaks", "functions", "nothing"],
 )
 def test_the_lines_of_the_action(
     docs: Path, tmp_path: Path, command: str, arguments: str, code: int
 ) -> None:
+    clones(tmp_path)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     given = {"COMMAND": command, "ARGUMENTS": arguments, "BASELINE": "", "SARIF": "a b.sarif"}
     done = subprocess.run(
         ["bash", "-e", "-c", steps()[1]["run"]], cwd=tmp_path, env={"PATH": path, **given}
     )
     assert done.returncode == code
-    assert check_sarif(json.loads((tmp_path / "a b.sarif").read_bytes()))
+    assert bool(check_sarif(json.loads((tmp_path / "a b.sarif").read_bytes()))) == (code == 1)
+
+
+def clones(folder: Path) -> None:
+    """Write two files in source/ with one function, under two names."""
+    (folder / "source").mkdir()
+    lines = "".join(f"    x = x * {k} + len(str(x))\n" for k in range(9))
+    for name in ("mean", "average"):
+        text = f"def {name}(x):\n{lines}    return x\n"
+        (folder / "source" / f"{name}.py").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("extras", "wanted"),
+    [("", "/a b"), ("code", "/a b[code]"), ("code,images", "/a b[code,images]")],
+)
+def test_the_action_installs_what_is_asked_for(extras: str, wanted: str) -> None:
+    """Without extras the action installs none; functions of code need some."""
+    line = f'python3() {{ echo "${{@: -1}}"; }}; {steps()[0]["run"]}'
+    given = {"GITHUB_ACTION_PATH": "/a b", "EXTRAS": extras}
+    done = subprocess.run(["bash", "-e", "-c", line], env=given, capture_output=True, text=True)
+    assert done.stdout == f"{wanted}\n"
+
+
+def test_the_hook_for_functions_installs_its_packages_and_fails(tmp_path: Path) -> None:
+    clones(tmp_path)
+    hooks = {hook["id"]: hook for hook in yaml.safe_load((ROOT / HOOKS).read_text())}
+    hook = hooks["neardup-functions"]
+    assert hook["additional_dependencies"] == [".[code]"]
+    words = [sys.executable, "-m", *shlex.split(hook["entry"]), *hook["args"]]
+    done = run(words, tmp_path, cwd=tmp_path)
+    assert (done.code, done.out.count(b"\n")) == (1, 1), done
 
 
 @pytest.mark.slow
@@ -194,7 +233,7 @@ def test_the_hook(docs: Path, tmp_path: Path) -> None:
     }
     hook = tmp_path / "hook"
     subprocess.run(["git", "clone", "-q", ROOT, hook], check=True)
-    for name in (".pre-commit-hooks.yaml", "neardup"):
+    for name in (HOOKS, "neardup"):
         subprocess.run(["cp", "-r", ROOT / name, hook], check=True)
     subprocess.run([*git, "-C", hook, "add", "-A"], check=True)
     subprocess.run([*git, "-C", hook, "commit", "-q", "--allow-empty", "-m", "m"], check=True)
