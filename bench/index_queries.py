@@ -24,7 +24,7 @@ from pathlib import Path
 from bench.compare_increments import INDEX, remove_index, split
 from bench.measure import DONE, ROOT, measured_apart
 from bench.workloads import FOLDER
-from neardup.library.record_index import Index
+from neardup import Index
 
 ADDED = FOLDER / "added.index"
 OUTPUT = FOLDER / "similar.tsv"

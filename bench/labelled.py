@@ -23,10 +23,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+import neardup
 from bench.data.labelled_sets import Labelled, labelled_sets, split
 from bench.machine import versions
 from bench.peers import defaults
-from neardup import library
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.shingling import Shingler
 
@@ -119,7 +119,7 @@ class Row(NamedTuple):
 def similar(records: Labelled, choice: Choice) -> tuple[np.ndarray, np.ndarray]:
     """Return similar pairs that may be duplicates, int64 (P, 2), and their similarities."""
     shingle, threshold = choice
-    found = library.pairs(records.texts, threshold, shingle=shingle, clean=CLEAN, exact=True)
+    found = neardup.pairs(records.texts, threshold, shingle=shingle, clean=CLEAN, exact=True)
     pairs = np.array([(pair.a, pair.b) for pair in found], np.int64).reshape(-1, 2)
     similarity = np.array([float(pair.similarity) for pair in found])
     fits = records.can_be_true(pairs)
@@ -158,7 +158,7 @@ def rows(third: Labelled, rest: Labelled) -> Iterator[Row]:
         choice: found for shingle in SHINGLES for choice, found in at_each_threshold(third, shingle)
     }
     chosen = best(counts)
-    default = library.pairs(rest.texts)
+    default = neardup.pairs(rest.texts)
     yield Row(
         "neardup", "its defaults", np.array([pair[:2] for pair in default], int).reshape(-1, 2)
     )

@@ -30,11 +30,11 @@ from zipfile import ZipFile
 
 import numpy as np
 
+import neardup
 from bench import workloads
 from bench.data.sources import fetched
 from bench.peers.defaults import connected
 from bench.workloads import FOLDER
-from neardup import library
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 HEADER = "This page was printed by the manual of the system on request. Do not reply to this page."
@@ -137,7 +137,7 @@ def docstrings(most: int) -> list[str]:
             if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
                 text = ast.get_docstring(node) or ""
                 texts += [text] if 40 <= len(text.split()) <= 400 else []
-    near = library.pairs(texts, 0.3, shingle="word:1", exact=True)
+    near = neardup.pairs(texts, 0.3, shingle="word:1", exact=True)
     alone = sorted(set(range(len(texts))) - {row for pair in near for row in (pair.a, pair.b)})
     random.Random(1).shuffle(alone)
     return [texts[row] for row in alone[:most]]

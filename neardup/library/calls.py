@@ -54,7 +54,6 @@ from neardup.reading.field_values import valued
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import cores
-from neardup.schemes.fingerprints import Fingerprints
 from neardup.sets.ragged import Batch, Ragged
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Verified
@@ -299,7 +298,7 @@ class _Run:
     def _keys(self) -> Ragged:
         """Return the candidate keys of each record, at which records may form pairs."""
         scheme = self.settings.scheme
-        if isinstance(scheme, Fingerprints):
+        if scheme.joined_in_memory:
             return near_keys(scheme, [self._records.sets], every=False)
         each = with_keys(self._batches, self.settings, _counters())
         keys = Ragged.end_to_end([keys for _, keys in each])

@@ -7,7 +7,7 @@ r"""Format and parse tagged ids, whose byte order is the order in which records 
 
 For each rule, RANKS has this number of hexadecimal digits; the smallest rank comes first:
 
-    max:FIELD, min:FIELD    16    a value as an integer (`reading.field_ranks`); ffff… for none
+    max:FIELD, min:FIELD    16    a value as an integer (`reading.field_values`); ffff… for none
     prefer:REGEX             1    0 if the id matches, else 1
     longest                  8    2^32-1 less the number of shingles
 

@@ -231,7 +231,7 @@ class SuperShingle(Scheme):
 class Sketched(Scheme):
     """A scheme that sends the keys of `inner` and a sample of up to `size` hashes for each set.
 
-    Reducers get the keys of the whole set with its sample (`similarity.estimated`), whose hash
+    Reducers get the keys of the whole set with its sample (`similarity.intervals`), whose hash
     `seed` draws.
 
     >>> from neardup.similarity.measures import NINE_TENTHS

@@ -1,6 +1,6 @@
 """The print of a video file: hashes and times of its frames, at 4 or 8 ticks a second.
 
-    file ─▶ containers ─▶ decoding, video_clock ─▶ small_frames ─▶ SpanMaker ─▶ VideoPrint
+    file ─▶ containers ─▶ decoding ─▶ frame_spans ─▶ VideoPrint
 
 A file that cannot be read gives a `Failure` with `NOT_A_VIDEO` or one of `containers.REASONS`.  The
 readable part of a damaged file is used if it lasts a second; its facts have "damaged": true.
