@@ -18,6 +18,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from neardup.lines.keyed_lines import HASH_BITS
+from neardup.lines.tagged_ids import is_old
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError
 from neardup.runtime.summary import REPEATED
@@ -35,11 +36,12 @@ from neardup.similarity.measures import Measure, Verified, rounded_millionths
 from neardup.similarity.sketches import may_reach
 from neardup.verification.bucket_batch import BucketBatch
 from neardup.verification.buckets import SpilledBucket
-from neardup.verification.record_pairs import EveryPair, PairLines
+from neardup.verification.record_pairs import CollectionLines, EveryPair, PairLines
 
 PAIRS_AT_ONCE = 1 << 16  # as lines, some hundred bytes each
 SAMPLE = 16  # one in 16 sets is checked against its key
 Found = Iterator[Verified]
+Ranked = tuple[list[bytes], np.ndarray]
 
 
 class Keys(Protocol):
@@ -106,34 +108,80 @@ class PairJoin:
     ) -> "Iterator[bytes] | None":
         """Return the lines of `of_pairs` as blocks in byte order, each pair once.
 
-        None if there are more than `most` pairs of records, which take 100 bytes each, if several
-        records have one id, or if a line has more than two ids and a similarity.
+        None if there are more than `most` pairs of records, which take 100 bytes each, if two
+        records of a collection have one id, or if lines depend on more than ids and sets.
         """
-        members = batch.records
-        copies, matches = later_in_run(members), members[left] * members[right]
-        plain = type(self.pairs) is EveryPair and type(self.lines) is PairLines
-        plain = plain and not self.lines.tag
-        other = not plain or self.measure.directed or any(batch.repeats)
+        members, across = batch.records, self.pairs.across
+        later, matches = later_in_run(members), members[left] * members[right]
+        plain = type(self.pairs) is EveryPair and type(self.lines) in (PairLines, CollectionLines)
+        other = not plain or self.pairs.equal_values is not None or any(batch.repeats)
         other = other or bool(self.pairs.touched(batch).any())
-        if other or copies.sum() + matches.sum() > most:
+        if other or later.sum() + matches.sum() > most:
             return None
         ids = list(chain.from_iterable(batch.ids))
-        order = sorted(range(len(ids)), key=[id_ + b"\t" for id_ in ids].__getitem__)
-        names = [ids[i] for i in order]
-        if any(map(bytes.__ge__, names, names[1:])):  # repeated, or with bytes below the tab
+        old = np.array([across and is_old(id_) for id_ in ids], bool)
+        ranked = _ranked([self.lines.id_of(id_) for id_ in ids], old)
+        if ranked is None:
             return None
+        i, j = pairs_in_runs(later)
+        if across:
+            i, j = self._of_collections(old, i, j)
+            left, right = self.pairs.wanted(batch, left, right)
         self.counters.add(REPEATED, 0)
-        self.counters.add(self.pairs.compared, int(copies.sum() + matches.sum()))
+        candidates = len(i) + self.pairs.candidates(batch, left, right)
+        self.counters.add(self.pairs.compared, candidates)
         found = self.measure.verified(batch.sets, left, right)
-        i, j = pairs_in_runs(copies)
-        rank = np.empty(len(ids), np.int64)
-        rank[order] = np.arange(len(ids))
         a, b, of = _records_of(found, members)
-        millionths = rounded_millionths(found.part, found.whole).astype(np.int32)[of]
-        a, b = rank[np.append(i, a)], rank[np.append(j, b)]
-        millionths = np.append(np.full(len(i), MILLION, np.int32), millionths)
-        self.counters.add(self.pairs.found, len(a))
-        return _lines_in_order(names, np.minimum(a, b), np.maximum(a, b), millionths)
+        if across:
+            a, b, of = self._of_collections(old, a, b, of)
+        if self.measure.directed:
+            i, j = np.append(i, j), np.append(j, i)
+        millionths = rounded_millionths(found.part, found.whole)[of]
+        millionths = np.append(np.full(len(i), MILLION), millionths)
+        self.counters.add(self.pairs.found, len(millionths))
+        return self._lines_in_order(*ranked, old, np.append(i, a), np.append(j, b), millionths)
+
+    def _of_collections(self, old: np.ndarray, *columns: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return the rows of the columns, of which the first two are a pair's records, to print."""
+        a, b = old[columns[0]], old[columns[1]]
+        wanted = a != b if self.pairs.between else ~(a & b)
+        return tuple(column[wanted] for column in columns)
+
+    def _lines_in_order(
+        self,
+        names: list[bytes],
+        rank: np.ndarray,
+        old: np.ndarray,
+        a: np.ndarray,
+        b: np.ndarray,
+        millionths: np.ndarray,
+    ) -> Iterator[bytes]:
+        """Yield blocks of the lines of records a[p] and b[p], in byte order; see `_ranked`."""
+        swapped = old[a] > old[b]
+        if not self.measure.directed:
+            swapped |= (old[a] == old[b]) & (rank[a] > rank[b])
+        place = rank[np.where(swapped, b, a)] << 32 | rank[np.where(swapped, a, b)]
+        endings, ending = self.lines.endings, np.zeros(len(a), np.int64)
+        if len(endings) > 1:
+            ending += old[a] | old[b]
+        if len(endings) > 2:
+            ending += ending + (swapped != self.measure.larger_first)
+        rest = (millionths * len(endings) + ending).astype(np.int32)
+        del a, b, swapped, ending, millionths  # this memory is in use until the last block
+        order = np.argsort(place)
+        if len(endings) > 1 and (place[order[1:]] == place[order[:-1]]).any():
+            order = np.lexsort((rest, place))
+        for start in range(0, len(order), PAIRS_AT_ONCE):
+            some = order[start : start + PAIRS_AT_ONCE]
+            values, at = np.unique(rest[some], return_inverse=True)
+            texts = [
+                b"%d.%06d%b" % (*divmod(q // len(endings), MILLION), endings[q % len(endings)])
+                for q in values.tolist()
+            ]
+            first, second = np.divmod(place[some], 1 << 32)
+            columns = (names, first), (names, second), (texts, at)
+            fields = (map(words.__getitem__, which.tolist()) for words, which in columns)
+            yield b"".join(map(b"%b\t%b\t%b\n".__mod__, zip(*fields)))
 
     def _copies_of(self, batch: BucketBatch, several: np.ndarray) -> Iterator[bytes]:
         """Yield the lines of records with the same set, for the sets `several` (int64)."""
@@ -293,15 +341,21 @@ def _records_of(found: Verified, members: np.ndarray) -> tuple[np.ndarray, ...]:
     return first[found.left][of] + i, first[found.right][of] + j, of
 
 
-def _lines_in_order(
-    names: list[bytes], low: np.ndarray, high: np.ndarray, millionths: np.ndarray
-) -> Iterator[bytes]:
-    """Yield blocks of the lines of names[low[p]] and names[high[p]], in order of low, then high."""
-    order = np.argsort(low << 32 | high)
-    for start in range(0, len(order), PAIRS_AT_ONCE):
-        some = order[start : start + PAIRS_AT_ONCE]
-        values, at = np.unique(millionths[some], return_inverse=True)
-        texts = [b"%d.%06d" % divmod(q, MILLION) for q in values.tolist()]
-        columns = (names, low[some]), (names, high[some]), (texts, at)
-        fields = (map(words.__getitem__, which.tolist()) for words, which in columns)
-        yield b"".join(map(b"%b\t%b\t%b\n".__mod__, zip(*fields)))
+def _ranked(names: list[bytes], old: np.ndarray) -> "Ranked | None":
+    """Return the distinct names in order, and the place of each name (int64) among them.
+
+    None if two names of a collection are equal, or if their order as fields of a line is another.
+
+    >>> _ranked([b"c", b"a", b"a"], np.array([False, True, False]))
+    ([b'a', b'c'], array([1, 0, 0]))
+    """
+    fields = [name + b"\t" for name in names]
+    order = sorted(range(len(names)), key=fields.__getitem__)
+    ascending = [names[i] for i in order]
+    if any(map(bytes.__gt__, ascending, ascending[1:])):  # of bytes below the tab
+        return None
+    both = list(dict.fromkeys(ascending))
+    if len(both) < len(names) and len(set(zip(names, old.tolist()))) < len(names):
+        return None
+    place = dict(zip(both, range(len(both))))
+    return both, np.array([place[name] for name in names], np.int64)

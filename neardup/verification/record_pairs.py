@@ -189,6 +189,11 @@ class PairLines:
     tag: Tag | None = None
     equal = b"1.000000"  # the similarity of two records with the same set
 
+    @property
+    def endings(self) -> list[bytes]:
+        """What may follow the similarity in a line, ascending."""
+        return [b""]
+
     def begin(self) -> None:
         """Prepare for another batch of buckets, or another large bucket."""
 
@@ -226,6 +231,11 @@ class IntervalLines(PairLines):
 
 class CollectionLines(PairLines):
     """Pair lines of two collections (--against)."""
+
+    @property
+    def endings(self) -> list[bytes]:
+        ways = [b"\tcontained", b"\tcontains"] if self.measure.directed else [b""]
+        return [b"\t" + kind + way for kind in (b"new", b"old") for way in ways]
 
     def format(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
         # Of two new records the smaller id is first, or with a direction the contained record.

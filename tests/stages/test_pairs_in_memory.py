@@ -1,6 +1,7 @@
 """The join in memory gives the pairs of the nested loop, and the answer of the buckets."""
 
 import random
+from collections import Counter
 from fractions import Fraction
 from functools import partial
 from io import BytesIO
@@ -94,7 +95,7 @@ def answer(found, settings, in_order=False):
     "cases", [range(300), pytest.param(range(300, 20_300), marks=pytest.mark.slow)], ids=len
 )
 def test_any_sets_with_any_options(cases, monkeypatch):
-    compiled, joined, ordered, pairs = kernels.COMPILED, 0, 0, 0
+    compiled, joined, ordered, pairs = kernels.COMPILED, 0, Counter(), 0
     for seed in cases:
         draw = random.Random(seed)
         options, batch = drawn_options(draw), drawn(draw)
@@ -115,7 +116,10 @@ def test_any_sets_with_any_options(cases, monkeypatch):
         told = counters()
         there = answer(by_buckets(batch, settings, told), settings)
         assert here in (None, there), seed
-        joined, ordered = joined + (here is not None), ordered + in_order
+        joined += here is not None
+        if in_order and here:
+            directed = options.measure == "containment"
+            ordered[directed, bool(options.against), options.between] += 1
         assert not (in_order and told.counts.get(REPEATED)), seed  # it does not count
         if settings.scheme.finds_every_pair and options.output == "pairs" and not options.against:
             ids = {tuple(line.split(b"\t")[:2]) for line in there}
@@ -123,4 +127,5 @@ def test_any_sets_with_any_options(cases, monkeypatch):
             pairs += len(ids)
     assert len(cases) / 2 < joined < len(cases)
     assert pairs > len(cases)
-    assert len(cases) / 20 < ordered < joined
+    assert len(cases) / 20 < sum(ordered.values()) < joined
+    assert len(ordered) == 6  # directed or not, and one collection, --against or --between
