@@ -75,6 +75,7 @@ class Settings(NamedTuple):
     request: Request  # request to the scheme
     mark_prefix: str = ""  # before the names of columns that --output marked adds
     merge: Merge = MappingProxyType({})
+    lists_ids: bool = False  # the ids of removed records are listed, and so are to be unique
 
     @classmethod
     def of(cls, options: Options, counts: TokenCounts | None = None) -> Settings:
@@ -130,6 +131,7 @@ class Settings(NamedTuple):
             request=request,
             mark_prefix=_mark_prefix(options),
             merge=_merge(options, form),
+            lists_ids=options.output == "removed",
         )
 
     @property

@@ -20,7 +20,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
@@ -41,6 +41,8 @@ class Counters:
     reports: the folder for a report, or "" to print a summary; by default NEARDUP_REPORT
     verbosity: how much to print
     """
+
+    EXAMPLES = 3  # of ids
 
     def __init__(
         self,
@@ -109,6 +111,20 @@ class Counters:
         self.add(summary.REPEATED, 1)
         if not self.repeated or id_ < self.repeated:
             self.repeated = id_
+
+    def shared_ids(self, count: int, first: Iterable[bytes]) -> None:
+        """Count removed records with the id of a kept one, and remember the `first` such ids.
+
+        Records that have an edge to one with the same id are not counted then.
+        """
+        if count:
+            from urllib.parse import quote  # here, as few runs need it
+
+            self.counts.pop(summary.REPEATED, None)
+            self.repeated = b""
+            self.add(summary.SHARED_IDS, count)
+            for id_ in first:
+                self.add(summary.SUCH_AS + quote(id_), 1)
 
     def count_ids(self, ids: Sequence[bytes]) -> None:
         """Count the records with the most frequent id of the first batch; b"" means no id."""

@@ -25,6 +25,10 @@ CANDIDATES, PAIRS = "candidate pairs", "pairs"  # all pairs of records
 COMPARISONS, USED = "comparisons", "pairs used"
 DENSE_MEMBERS = "members of dense clusters"  # the decision searches for pairs among them; not shown
 REPEATED = "repeated ids"
+SHARED_IDS = "removed ids that kept records have, too"
+SUCH_AS = (
+    "such as: "  # followed by such an id, quoted as in a URI, since Hadoop's counters have names
+)
 KEPT_OUT = "pairs kept out by --not-pairs"
 ONE_ID = "records of one id"  # if most records of a stage have this id; not shown
 FEW = 10  # no warning about so few records of one id
@@ -62,6 +66,7 @@ ORDER = (
     USED,
     KEPT_OUT,
     REPEATED,
+    SHARED_IDS,
     "unique pairs",
     "repeated pairs",
     REMOVED,
@@ -98,6 +103,7 @@ TROUBLE = (
         HALVED,
         "records without a key",
         REPEATED,
+        SHARED_IDS,
         SHARED_NAMES,
     ),
 )
@@ -159,6 +165,8 @@ def describe(
         notes["bad lines"] = f"  ({', '.join(reasons)})"
     if ids := sorted(filter(None, (report.get("repeated") for report in reports))):
         notes[REPEATED] = f"  ({first_repeated(ids[0], decided=REMOVED in counts)})"
+    if SHARED_IDS in counts:
+        notes[SHARED_IDS] = f"  ({_such_as(counts)})"
     promises = [(report["ended"], report["promise"]) for report in reports if report["promise"]]
     promise = max(promises, default=(0, ""))[1]  # the last one: a run may choose another scheme
     if verbosity < VERBOSE:
@@ -291,6 +299,19 @@ def first_repeated(id_: str, decided: bool = False) -> str:
     """Return a remark that quotes the smallest repeated id, for a summary."""
     what = "do not delete by their ids" if decided else "records of one id form no pair"
     return f"the first: {shown(id_.encode())}; {what}"
+
+
+def _such_as(counts: Mapping[str, int]) -> str:
+    """Return examples of the ids that removed and kept records have, and what to type instead.
+
+    >>> _such_as({"such as: v%2C1": 1})
+    "such as 'v,1'; do not delete by ids; --output kept writes the rows that are kept"
+    """
+    from urllib.parse import unquote_to_bytes  # here, as few runs need it
+
+    named = (name[len(SUCH_AS) :] for name in counts if name.startswith(SUCH_AS))
+    ids = ", ".join(shown(id_) for id_ in sorted(map(unquote_to_bytes, named)))
+    return f"such as {ids}; do not delete by ids; --output kept writes the rows that are kept"
 
 
 def total(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:

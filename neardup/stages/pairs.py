@@ -26,7 +26,8 @@ from neardup.decisions.decide import Copies, clusters, decided
 from neardup.decisions.edge_file import EdgeFile
 from neardup.decisions.kept_lines import kept_lines, lines_from
 from neardup.decisions.marked_rows import Marks
-from neardup.lines import answer_lines
+from neardup.decisions.shared_ids import SharedIds
+from neardup.lines import answer_lines, id_lines
 from neardup.lines.answer_lines import (
     format_decided,
     is_estimate,
@@ -34,7 +35,7 @@ from neardup.lines.answer_lines import (
     parse_pair,
     removed_line,
 )
-from neardup.lines.keyed_lines import format_keyed_lines
+from neardup.lines.keyed_lines import KEY_BITS, format_keyed_lines
 from neardup.options.settings import Settings
 from neardup.reading.blocks import NEW, Block, blocks_of, in_task
 from neardup.reading.dialects import as_in_file
@@ -55,7 +56,7 @@ from neardup.runtime.summary import (
     SINGLE,
     WITHOUT_VALUE,
 )
-from neardup.sets.ragged import Batch, Ragged, chunks
+from neardup.sets.ragged import Batch, Ragged, chunks, starts_of_runs
 from neardup.verification import MARKED, OUTPUTS, RECORDS
 from neardup.verification.bucket_batch import BucketBatch
 from neardup.verification.buckets import SpilledBucket, batches_of_lines
@@ -75,6 +76,10 @@ def map_records(
 ) -> Iterator[tuple[int, bytes]]:
     """Yield (partition, keyed lines): one line per record and key; `shared` limits the keys."""
     for batch, keys in keyed(blocks, settings, counters):
+        if settings.lists_ids:
+            for part, lines in _lines_of_ids(batch, partitions, shared):
+                counters.add(SHUFFLED, len(lines))
+                yield part, lines
         if shared:
             keys = keys.where(shared.has(keys.values))
             some = np.flatnonzero(keys.sizes)
@@ -84,6 +89,28 @@ def map_records(
         for part, lines in format_keyed_lines(batch, keys, partitions, settings.mark):
             counters.add(SHUFFLED, len(lines))
             yield part, lines
+
+
+def _lines_of_ids(
+    batch: Batch, partitions: int, shared: "BloomFilter | None"
+) -> Iterator[tuple[int, bytes]]:
+    """Yield (partition, lines) of the ids of new records; `shared` has those that are repeated."""
+    new = np.flatnonzero(batch.places >= NEW)
+    hashes = id_lines.hashes_of([batch.ids[i] for i in new.tolist()])
+    if shared:
+        repeated = shared.has(id_keys(hashes))
+        new, hashes = new[repeated], hashes[repeated]
+    of = hashes % np.uint64(partitions)
+    order = np.argsort(of, kind="stable")
+    ids, of = [batch.ids[i] for i in new[order].tolist()], of[order]
+    starts = starts_of_runs(of).tolist()
+    for low, high in zip(starts, [*starts[1:], len(ids)]):
+        yield int(of[low]), id_lines.format_ids(ids[low:high])
+
+
+def id_keys(hashes: np.ndarray) -> np.ndarray:
+    """Return a key (uint64) for each hash of an id, above all keys of records."""
+    return hashes >> np.uint64(64 - KEY_BITS) | np.uint64(1 << KEY_BITS)
 
 
 def keyed(
@@ -207,8 +234,15 @@ def reject(block: Block, bad: BadLine, settings: Settings, counters: Counters) -
 def reduce_buckets(
     blocks: Iterable[bytes], settings: Settings, counters: Counters
 ) -> Iterator[bytes]:
-    """Yield verified pair lines, or edge lines for a decision, from keyed lines sorted by key."""
-    return join_buckets(batches_of_lines(blocks, counters), settings, counters, settings.mark)
+    """Yield verified pair lines, or edge lines for a decision, from keyed lines sorted by key.
+
+    Lines of repeated ids follow, if the mapper has sent ids, in one block.
+    """
+    ids = id_lines.Parted(blocks)
+    some = ids.before if settings.output.decides == RECORDS else blocks
+    yield from join_buckets(batches_of_lines(some, counters), settings, counters, settings.mark)
+    if ids:
+        yield from id_lines.format_repeated(ids.ids)
 
 
 def join_buckets(
@@ -296,7 +330,9 @@ def decide_edges(
     tag = settings.tag
     assert tag
     with empty_file() as file:
-        edges = EdgeFile(file, blocks, tag, counters)
+        ids = id_lines.Parted(blocks)
+        edges = EdgeFile(file, ids.before, tag, counters)
+        shared = SharedIds(ids)
         if settings.output.decides == RECORDS:
             rule, measure, collections = settings.rule, settings.measure, settings.against
             copies = Copies(edges) if settings.output is OUTPUTS[MARKED] else None
@@ -305,6 +341,7 @@ def decide_edges(
                 if copies:
                     copies.add(records, reasons)
                 kept = [reason.kept for reason in reasons]
+                shared.remove(tag.ids_of(records))
                 yield from map(
                     format_decided,
                     [record[tag.place] for record in records],
@@ -313,6 +350,7 @@ def decide_edges(
                     [reason.similarity for reason in reasons],
                     *[[record[tag.place] for record in kept]] * bool(settings.merge),
                 )
+            shared.report(counters)
             marks = copies.marks(collections, counters) if copies else ()
             for record, cluster, count in marks:
                 yield answer_lines.format_mark(record[tag.place], cluster, count)

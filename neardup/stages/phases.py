@@ -36,12 +36,14 @@ from zlib import crc32
 
 import numpy as np
 
+from neardup.lines.id_lines import hashes_of
 from neardup.lines.keyed_lines import KEY_BITS
 from neardup.options.settings import Settings
-from neardup.reading.blocks import Block, blocks_of
+from neardup.reading.blocks import NEW, Block, blocks_of
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, check_file_name, shown
 from neardup.runtime.summary import SHUFFLED
+from neardup.sets.ragged import Batch, Ragged
 from neardup.stages import candidate_keys
 from neardup.stages.candidate_keys import (
     MAPPED_BYTES,
@@ -51,7 +53,7 @@ from neardup.stages.candidate_keys import (
     mapped,
 )
 from neardup.stages.external_group import NO_ROWS, by_key
-from neardup.stages.pairs import keyed, map_records, reduce_buckets, sorted_lines
+from neardup.stages.pairs import id_keys, keyed, map_records, reduce_buckets, sorted_lines
 
 LETTERS = 3
 BLOCK_BYTES = 1 << 20  # bytes of lines
@@ -70,10 +72,22 @@ def send_keys(
     blocks: Iterable[Block], settings: Settings, counters: Counters, partitions: int
 ) -> Iterator[tuple[int, bytes]]:
     """Yield (partition, block of keys) from blocks of records, at least one for each partition."""
-    rows = (candidate_keys.rows_of(keys) for _, keys in keyed(blocks, settings, counters))
+    rows = (_rows_of(*each, settings) for each in keyed(blocks, settings, counters))
     for part, block in blocks_of_keys(rows, partitions, _options(settings)):
         counters.add(SHUFFLED, len(block))
         yield part, block
+
+
+def _rows_of(batch: Batch, keys: Ragged, settings: Settings) -> np.ndarray:
+    """Return the rows of keys, and a row for the id of each new record if ids are listed."""
+    rows = candidate_keys.rows_of(keys)
+    if settings.lists_ids:
+        new = np.flatnonzero(batch.places >= NEW).tolist()
+        own = id_keys(hashes_of([batch.ids[i] for i in new]))
+        # Of no record, so that an id that is repeated is a candidate key for itself.
+        own = np.column_stack((own, np.full(len(own), candidate_keys.SHARED)))
+        rows = np.concatenate((rows, own))
+    return rows
 
 
 def share_keys(
@@ -157,6 +171,7 @@ def check_rounds(counts: Mapping[str, int]) -> None:
 def _options(settings: Settings) -> bytes:
     more = {"--against": str(settings.against), "fields": str(settings.form.fields)}
     more["values"] = str(settings.form.values)
+    more["ids"] = str(settings.lists_ids)
     return fingerprint({**settings.keys_of, **more, "version": settings.probe()})
 
 

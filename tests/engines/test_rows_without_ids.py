@@ -10,7 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.engines import INLINE, MAPPER, NEARDUP, REDUCER, in_order, run, succeed
+from tests.support import same_ids
+from tests.support.engines import (
+    DECIDE,
+    INLINE,
+    MAPPER,
+    NEARDUP,
+    REDUCER,
+    SHARE_KEYS,
+    in_order,
+    run,
+    succeed,
+)
 
 ROWS, TEXTS = 2000, 1000
 
@@ -99,11 +110,59 @@ def test_an_id_of_a_removed_and_of_a_kept_record_is_named(flags: list[str], tmp_
     command = [*NEARDUP, "run", "--shingle=word:1", *flags]
     result = succeed([*command, "--output=removed", a, b], tmp_path)
     assert result.out == b"2\t1\t1.000000\n4\t3\t1.000000\n"
-    assert "1 repeated id  (the first: '2'; do not delete by their ids)" in result.err
+    told = "1 removed id that kept records have, too  (such as '2'; do not delete by ids; --output "
+    assert f"{told}kept writes the rows that are kept)" in result.err
     for others in (["--id="], ["--against", a], ["--output=kept"]):
         files = [b] if "--against" in others else [a, b]
         result = succeed([*command, "--output=removed", *others, *files], tmp_path)
-        assert "repeated" not in result.err
+        assert "too  (such" not in result.err
+
+
+@pytest.mark.parametrize("flags", [["--exact"], ["--memory=0", "--jobs=2"]])
+def test_ids_of_removed_and_of_kept_records_are_counted(flags: list[str], tmp_path: Path) -> None:
+    files = same_ids.written(tmp_path)
+    result = succeed([*NEARDUP, "run", *flags, "--output=removed", *files], tmp_path)
+    assert same_ids.remark(result.out, files) in result.err
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_steps_of_a_cluster_count_them(rounds: int, tmp_path: Path) -> None:
+    """Of each id, one reducer learns how many records have it."""
+    files = same_ids.written(tmp_path)
+    flags, three = ["--output=removed"], {"mapreduce_job_reduces": "3"}
+    mapper = [*MAPPER, "--blocks", *flags]
+
+    def reduced(mapper: list[object], reducer: list[object]) -> bytes:
+        sent = in_order(succeed([*mapper, *files], tmp_path, **three).out)
+        blocks = sent.splitlines(keepends=True)
+        mine = [b"".join(b for b in blocks if b.startswith(b"p%d/3" % i)) for i in range(3)]
+        return b"".join(succeed(reducer, tmp_path, some).out for some in mine)
+
+    if rounds == 2:
+        shared = reduced([*SHARE_KEYS, "map", *flags], [*SHARE_KEYS, "reduce", *flags])
+        (tmp_path / "shared").write_bytes(shared)
+        mapper += ["--shared-keys", tmp_path / "shared"]
+    edges = in_order(reduced(mapper, [*REDUCER, *flags]))
+    result = succeed([*DECIDE, *flags], tmp_path, edges)
+    assert same_ids.remark(result.out, files) in result.err
+    here = succeed([*NEARDUP, "run", "--scheme=minhash", *flags, *files], tmp_path)
+    assert result.out == here.out
+
+
+def test_the_pipe_counts_them_only_where_ids_are_listed(tmp_path: Path) -> None:
+    files = same_ids.written(tmp_path)
+    for flags in (["--output=removed"], ["--output=kept"]):
+        keyed = in_order(succeed([*MAPPER, *flags, *files], tmp_path).out)
+        edges = in_order(succeed([*REDUCER, *flags], tmp_path, keyed).out)
+        result = succeed([*DECIDE, *flags], tmp_path, edges)
+        if "--output=removed" in flags:
+            assert same_ids.remark(result.out, files) in result.err
+        else:
+            assert b"~" not in keyed
+            assert "have, too" not in result.err
+    refused = run([*REDUCER], tmp_path, b"~7\n")
+    assert "~7" in refused.err
+    assert refused.code == 1
 
 
 def test_made_up_ids_of_an_index_are_never_made_again(tmp_path: Path) -> None:

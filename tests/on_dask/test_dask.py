@@ -19,6 +19,7 @@ import pytest
 from neardup.engines.dask import dask_run, dask_tasks
 from neardup.runtime import VERSION
 from neardup.runtime.program import StageError
+from tests.support import same_ids
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.slow
@@ -108,6 +109,24 @@ def test_kept_and_removed_records_are_written_together(
         files[engine] = kept.read_bytes(), removed.read_bytes()
     assert files["here"] == files["there"]
     assert all(files["here"])
+
+
+@pytest.mark.parametrize("output", ["removed", "kept"])
+def test_ids_of_removed_and_of_kept_records_are_counted(
+    cluster: Any, tmp_path: Path, output: str
+) -> None:
+    """Who deletes by the list of removed ids is told which of them kept records have, too."""
+    files, removed = same_ids.written(tmp_path), tmp_path / "removed.tsv"
+    words: list[object] = ["--scheme", "minhash", "--output", output, *files, "--removed", removed]
+    if output == "removed":
+        words = [*words[:-2], "-o", removed]
+    said = []
+    for ran in (dask(cluster, tmp_path, *words), neardup("run", *words)):
+        assert ran.returncode == 0, ran.stderr.decode()
+        told = [line for line in ran.stderr.decode().splitlines() if "have, too" in line]
+        assert told[0].startswith(same_ids.remark(removed.read_bytes(), files))
+        said += [told]
+    assert said[0] == said[1]
 
 
 def test_a_lost_worker_changes_nothing(corpus: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import hadoop_cluster
+from tests.support import hadoop_cluster, same_ids
 from tests.support.engines import NEARDUP, RUN_HADOOP, RUN_LOCAL, Result, in_order, run, succeed
 
 pytestmark = pytest.mark.hadoop
@@ -149,6 +149,22 @@ def test_the_same_as_on_one_machine(
     if flags == ["--output=kept"]:
         lines = there.pairs.split(b"\n")
         assert all(odd in lines for odd in ODD)
+
+
+@pytest.mark.parametrize("output", ["removed", "kept"])
+def test_ids_of_removed_and_of_kept_records_are_counted(output: str, tmp_path: Path) -> None:
+    """The list of --removed is checked, too; in two rounds, only ids that are repeated are sent."""
+    files, folder = same_ids.written(tmp_path), f"same-ids.{output}"
+    for file in files:
+        hadoop_cluster.put(file.read_bytes(), f"{folder}/{file.name}")
+    list_ = f"{hadoop_cluster.new_output()}.removed"
+    more = ["--removed", list_, "--rounds=2"] if output == "kept" else []
+    flags = [f"--output={output}", "--reducers=3", *WITHOUT_YARN, *more]
+    there = hadoop_cluster.submit(tmp_path, [folder], *flags)
+    gone = hadoop_cluster.lines_in(list_) if more else there.pairs
+    assert same_ids.remark(gone, files, verbose=True) in there.result.err
+    here = on_this_machine(["--output=removed", "--scheme=minhash"], files, tmp_path)
+    assert gone == here.out
 
 
 def test_pairs_of_two_collections(files: dict[str, Path], hdfs: str, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from neardup.runtime.program import StageError, UsageError
+from tests.support import same_ids
 from tests.support.cases import in_turn
 from tests.support.engines import IN_FILES, RUN_LOCAL, VIDEOS, in_order, succeed
 
@@ -89,6 +90,15 @@ def test_pairs_are_kept_out(spark: Any, tmp_path: Path, output: str, way: str) -
     expected = succeed([*RUN_LOCAL, *flags, VIDEOS], tmp_path).out
     assert expected != succeed([*RUN_LOCAL, *flags[:-2], VIDEOS], tmp_path).out
     assert answer(spark, tmp_path / "out", *flags, VIDEOS) == expected
+
+
+@pytest.mark.parametrize("rounds", ["--rounds=1", "--rounds=2"])
+def test_ids_of_removed_and_of_kept_records_are_counted(
+    spark: Any, tmp_path: Path, capsys: Any, rounds: str
+) -> None:
+    files = same_ids.written(tmp_path)
+    gone = answer(spark, tmp_path / "out", rounds, "--output=removed", "--reducers=3", *files)
+    assert same_ids.remark(gone, files, verbose=True) in capsys.readouterr().err
 
 
 def test_bytes_stay_what_they_are(spark: Any, tmp_path: Path, capsys: Any) -> None:

@@ -244,7 +244,8 @@ class Steps:
         workers = len(self.client.scheduler_info()["workers"])
         parts = args.parts or max(workers, -(-size // PART_BYTES))
         options = replace(self.options, against=tuple(old), not_pairs=None)
-        job = DaskJob(options, settings.not_pairs, numbered, names, parts)
+        listed = bool(args.removed) or settings.lists_ids
+        job = DaskJob(options, settings.not_pairs, numbered, names, parts, listed)
         Path(self.folder, JOB).write_bytes(pickle.dumps(job))
         return job, settings
 

@@ -96,6 +96,7 @@ class DaskJob(NamedTuple):
     splits: Sequence[Split]
     names: Sequence[str]  # of all files
     parts: int  # partitions of the keyed lines
+    lists_ids: bool  # as in `Settings`
 
     @property
     def key_parts(self) -> int:
@@ -229,7 +230,8 @@ def _job(folder: str) -> DaskJob:
 def _settings(folder: str) -> Settings:
     job, path = _job(folder), _path(folder, "counts")
     counted = read_counts(path, own=True) if os.path.exists(path) else None
-    return Settings.of(job.options, counted)._replace(not_pairs=job.not_pairs)
+    settings = Settings.of(job.options, counted)
+    return settings._replace(not_pairs=job.not_pairs, lists_ids=job.lists_ids)
 
 
 def _path(folder: str, kind: str, *numbers: int) -> str:

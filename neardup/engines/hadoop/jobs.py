@@ -78,7 +78,7 @@ def counts_job(asked: Submission, sums: str, output: str) -> list[str]:
 
 def shared_keys_job(asked: Submission, output: str, counts: str) -> list[str]:
     """Return the command line of the job that finds keys shared by two or more records."""
-    options, files = _task_options(asked, counts)
+    options, files = _task_options(_listing(asked), counts)
     mapper = task(asked, "step.py", "share", "map", *options)
     reducer = task(asked, "step.py", "share", "reduce", *options)
     words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
@@ -88,12 +88,22 @@ def shared_keys_job(asked: Submission, output: str, counts: str) -> list[str]:
 
 def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[str]:
     """Return the command line of the job that finds pairs, or edges if a decision needs them."""
-    options, files = _task_options(asked, counts, shared)
+    options, files = _task_options(_listing(asked), counts, shared)
     of_keys = [f"--shared-keys={SHARED}"] if shared else []
     mapper = task(asked, "mapper.py", "--blocks", *of_keys, *options)
     reducer = task(asked, "reducer.py", *options)
     words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
     return streaming(asked, "", _reading(asked), [*_always(_splits(asked)), *files], words)
+
+
+def _listing(asked: Submission) -> Submission:
+    """Return a submission whose mappers send ids, too, if the removed records are listed.
+
+    Keys, and what is sent with them, are the same for --output kept and removed.
+    """
+    if len(asked.answers) == 1:
+        return asked
+    return replace(asked, options=replace(asked.options, output="removed"))
 
 
 def with_room(pairs_job: list[str], memory: int, mapped: int) -> list[str]:

@@ -41,7 +41,7 @@ from neardup.options.settings import counts_first, names_no_scheme, settings_bef
 from neardup.options.table import Options
 from neardup.reading.blocks import blocks_of
 from neardup.runtime.counters import Counters
-from neardup.runtime.summary import LEFT_OUT, LOST, OLD_RECORDS, REPEATED, SHUFFLED
+from neardup.runtime.summary import LEFT_OUT, LOST, OLD_RECORDS, SHUFFLED
 from neardup.sets.ragged import Batch, Ragged
 from neardup.stages.external_group import ROW_BYTES, write_rows
 from neardup.stages.near_keys import near_keys
@@ -342,8 +342,9 @@ def decide(plan: Plan, edges: int) -> None:
     with open(edges, "rb") as lines, open(plan.path("decided"), "wb") as file:
         blocks = plan.progress.counted(0, blocks_of(lines), len)
         file.writelines(decide_edges(blocks, plan.settings, counters))
-    if shared := shared_ids(plan) if plan.lists_removed else []:
-        counters.counts[REPEATED], counters.repeated = len(shared), min(shared)
+    if plan.lists_removed:
+        shared = shared_ids(plan)
+        counters.shared_ids(len(shared), sorted({*shared})[: counters.EXAMPLES])
     counters.report()
 
 

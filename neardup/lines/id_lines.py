@@ -1,0 +1,99 @@
+r"""Lines of ids, by which a decision finds the ids of removed records that kept ones have, too.
+
+    ~ID                 from mapper to reducer: a new record has this id
+    ~ID TAB RECORDS     from reducer to decision: so many new records, two or more, have it
+
+A ~ comes after all keys and tagged ids, so that sorted lines of ids are behind all others.  The
+lines of an id are in one partition, by a hash of it.  Hadoop may add a tab to each line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from itertools import chain, groupby
+
+import numpy as np
+
+from neardup.runtime.program import WireError, shown
+
+MARK = b"~"
+
+
+def hashes_of(ids: Sequence[bytes]) -> np.ndarray:
+    """Return a hash of each id (uint64), which is the same in all processes.
+
+    >>> hashes_of([b"v1"]).tolist()
+    [15711931276733155868]
+    """
+    digests = b"".join([blake2b(id_, digest_size=8).digest() for id_ in ids])
+    return np.frombuffer(digests, "<u8").astype(np.uint64)
+
+
+def format_ids(ids: Sequence[bytes]) -> bytes:
+    r"""Return the line of each id.
+
+    >>> format_ids([b"v1", b"v2"])
+    b'~v1\n~v2\n'
+    """
+    return b"".join([b"~%b\n" % id_ for id_ in ids])
+
+
+def format_repeated(ids: Iterable[bytes]) -> Iterator[bytes]:
+    r"""Yield a line for each id that is repeated, from sorted ids.
+
+    >>> list(format_repeated([b"v1", b"v2", b"v2"]))
+    [b'~v2\t2\n']
+    """
+    for id_, group in groupby(ids):
+        if b"\t" in id_:
+            raise WireError(f"expected ~ID, as mapper.py writes it, got {shown(b'~' + id_)}")
+        if (count := sum(1 for _ in group)) > 1:
+            yield b"~%b\t%d\n" % (id_, count)
+
+
+def parse_repeated(lines: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
+    r"""Yield (id, number of records) from lines of `format_repeated` without ~ and line end.
+
+    >>> list(parse_repeated([b"v2\t2"]))
+    [(b'v2', 2)]
+    """
+    for line in lines:
+        id_, _, count = line.partition(b"\t")
+        if not (id_ and count.isdigit()):
+            raise WireError(
+                f"expected ~ID RECORDS, as reducer.py writes it, got {shown(b'~' + line)}"
+            )
+        yield id_, int(count)
+
+
+class Parted:
+    r"""Sorted blocks of whole lines, parted into those of ids and all before them.
+
+    >>> parted = Parted([b"a\n", b"b\n~v1\n", b"~v1\t\n"])
+    >>> list(parted.before), list(parted.ids)
+    ([b'a\n', b'b\n'], [b'v1', b'v1'])
+    """
+
+    def __init__(self, blocks: Iterable[bytes]):
+        self._blocks, self._first = iter(blocks), b""
+        self.before = self._before()  # blocks; all must be taken before `ids`
+        self.ids = self._ids()  # lines without their ~ and line end
+
+    def __bool__(self) -> bool:
+        """Return whether there are lines of ids; known once all others have been taken."""
+        return bool(self._first)
+
+    def _before(self) -> Iterator[bytes]:
+        for block in self._blocks:
+            cut = 0 if block.startswith(MARK) else block.find(b"\n~") + 1
+            if cut or block.startswith(MARK):
+                self._first = block[cut:]
+                if cut:
+                    yield block[:cut]
+                return
+            yield block
+
+    def _ids(self) -> Iterator[bytes]:
+        for block in chain([self._first] if self else [], self._blocks):
+            yield from (line[1:].rstrip(b"\t") for line in block.split(b"\n")[:-1])
