@@ -20,14 +20,14 @@ from neardup.runtime.program import WireError, shown
 MARK = b"~"
 
 
-def hashes_of(ids: Sequence[bytes]) -> np.ndarray:
+def hashes_of(ids: Iterable[bytes]) -> np.ndarray:
     """Return a hash of each id (uint64), which is the same in all processes.
 
     >>> hashes_of([b"v1"]).tolist()
     [15711931276733155868]
     """
-    digests = b"".join([blake2b(id_, digest_size=8).digest() for id_ in ids])
-    return np.frombuffer(digests, "<u8").astype(np.uint64)
+    digests = (blake2b(id_, digest_size=8).digest() for id_ in ids)
+    return np.fromiter((int.from_bytes(digest, "little") for digest in digests), np.uint64)
 
 
 def format_ids(ids: Sequence[bytes]) -> bytes:

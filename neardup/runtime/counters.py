@@ -153,7 +153,7 @@ class Counters:
         """Print Hadoop counters; write ids to the task's log, because counters cannot hold them."""
         own = self.as_dict()
         for name, count in own["counts"].items():
-            print(f"reporter:counter:neardup,{name},{count}", file=sys.stderr)
+            print(f"reporter:counter:neardup,{summary.on_hadoop(name)},{count}", file=sys.stderr)
         if self.repeated:
             first = summary.first_repeated(self.repeated.decode(), summary.REMOVED in self.counts)
             print(f"{self.stage}: {summary.REPEATED}: {first}", file=sys.stderr)

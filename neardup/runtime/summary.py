@@ -82,6 +82,7 @@ ORDER = (
     LARGEST,
     COMPILED,
 )
+HADOOP_NAME = 63  # characters of a counter's name
 ADVICE = {  # by a word of the most frequent reason
     "fingerprint": "a fingerprint has a hexadecimal digit for each 4 of its --bits",
     "UTF-8": "name their encoding with --encoding",
@@ -312,6 +313,27 @@ def _such_as(counts: Mapping[str, int]) -> str:
     named = (name[len(SUCH_AS) :] for name in counts if name.startswith(SUCH_AS))
     ids = ", ".join(shown(id_) for id_ in sorted(map(unquote_to_bytes, named)))
     return f"such as {ids}; do not delete by ids; --output kept writes the rows that are kept"
+
+
+def on_hadoop(name: str) -> str:
+    """Return the name of a count as one of Hadoop's counters, which ends at a comma.
+
+    In some locales Hadoop prints ? for characters that are not ASCII.
+
+    >>> on_hadoop("… with, without")
+    '... with; without'
+    """
+    return name.replace("…", "...").replace(",", ";")[:HADOOP_NAME]
+
+
+def from_hadoop(counts: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Return the counts of Hadoop's counters under our names.
+
+    >>> from_hadoop([(on_hadoop(SHARED_IDS), 2)])
+    {'removed ids that kept records have, too': 2}
+    """
+    ours = {on_hadoop(name): name for name in (*ORDER, *TROUBLE)}
+    return {ours.get(name, name): count for name, count in counts}
 
 
 def total(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:

@@ -20,7 +20,7 @@ import pytest
 from neardup.engines.local import work_folder
 from neardup.runtime import VERSION
 from neardup.runtime.program import StageError
-from neardup.runtime.summary import REPEATED
+from neardup.runtime.summary import SHARED_IDS
 from tests.engines.test_scheme_choice import topical
 from tests.support.engines import NEARDUP, ROOT, VIDEOS, environment, refuse, run, succeed
 from tests.support.failing import as_nobody, small_disk
@@ -93,7 +93,7 @@ def test_an_id_that_kept_records_have_too_is_counted_after_kills(
     _, kills = killed([*RUN, *flags, tmp_path / "twice.txt"], work, tmp_path, seed=3)
     assert kills > 1
     reports = [report for line in log_of(work) if "done" in line for report in line["reports"]]
-    assert sum(report["counts"].get(REPEATED, 0) for report in reports) == 1
+    assert sum(report["counts"].get(SHARED_IDS, 0) for report in reports) == 1
 
 
 def counts(text: str) -> list[str]:
@@ -128,6 +128,62 @@ def test_a_run_that_is_killed_goes_on(flags: list[str], medium: Path, tmp_path: 
     last = succeed([*command, "-v"], tmp_path, process=True)
     assert (last.out, counts(last.err)) == (whole.out, counts(whole.err))
     assert steps(work, "begun") == begun
+
+
+def test_a_machine_that_fails_loses_the_last_steps_only(medium: Path, tmp_path: Path) -> None:
+    """Files and lines that are not yet on disk are lost: the run goes on before the first of them.
+
+    Until then nothing that was used up is removed, so that each step can be done again.
+    """
+    work, rng = tmp_path / "work", random.Random(5)
+    command = [*RUN, f"--work={work}", "--keep-work", f"--jobs={PROCESSES}", medium]
+    answer = succeed([*RUN, "--memory=0", medium], tmp_path).out
+    for enough in (20, 50, 80):
+        process = subprocess.Popen(
+            list(map(str, command)),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=ROOT,
+            env=environment(tmp_path),
+            start_new_session=True,
+        )
+        log = work / OURS / "run.jsonl"
+        while not log.exists() or len(steps(work, "done")) < enough:
+            assert process.poll() is None
+            time.sleep(0.005)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        lasting = max((line["lasting"] for line in log_of(work) if "lasting" in line), default=0)
+        lines = log.read_bytes()[lasting:].splitlines()
+        made = [name for line in map(json.loads, lines) for name in line.get("made", ())]
+        there = [path for name in made if (path := work / OURS / "files" / name).exists()]
+        for path in rng.sample(there, min(3, len(there))):
+            path.write_bytes(b"")
+        with log.open("ab") as file:
+            file.write(bytes(999))
+    result = succeed([*command, "-v"], tmp_path)
+    assert result.out == answer
+    assert len(steps(work, "done")) == len(set(steps(work, "done")))
+
+
+def test_a_run_waits_for_the_disk_seldom(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What a step has used up is removed when the disk has all that was done."""
+    waited: list[Path] = []
+    monkeypatch.setattr(work_folder, "_sync", waited.append)
+    with work_folder.opened(str(tmp_path / "w"), [], [], quiet=True, keep=True) as work:
+        begun = len(waited)
+        for k in range(50):
+            work.begin("stage", k)
+            work.new(work.files / f"pairs.{k}").write_bytes(b"x")
+            for path in work.files.glob(f"pairs.{k - 1}"):
+                work.spend(path)
+            work.commit("stage", k, [])
+        assert len(waited) == begun
+        assert len(list(work.files.iterdir())) == 50
+        monkeypatch.setattr(work_folder, "SYNC_SECONDS", 0)
+        work.settle_in_time()
+        assert len(waited) == begun + 1
+        assert [path.name for path in work.files.iterdir()] == ["pairs.49"]
 
 
 def test_a_run_that_chose_an_exact_join_goes_on(tmp_path: Path) -> None:

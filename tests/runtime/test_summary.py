@@ -12,11 +12,16 @@ from neardup.runtime import kernels
 from neardup.runtime.counters import Counters, reports_in
 from neardup.runtime.summary import (
     COMPILED,
+    ORDER,
     QUIET,
+    REPEATED,
+    SHARED_IDS,
     SHORT_SUMMARY,
     SHOWN_BAD_LINES,
+    TROUBLE,
     VERBOSE,
     describe,
+    from_hadoop,
     print_summary,
 )
 from tests.support.programs import INLINE, MAPPER, NEARDUP, REDUCER, RUN_LOCAL, in_order, run
@@ -213,6 +218,25 @@ def test_hadoop_counters_hold_no_ids_so_a_line_does(monkeypatch, capsys):
         f"reporter:counter:neardup,{COMPILED},{int(kernels.COMPILED)}",
         "reducer: repeated ids: the first: 'v7'; records of one id form no pair",
     ]
+
+
+def test_each_count_comes_back_from_hadoop(monkeypatch, capsys):
+    """A line of a counter has two commas, and a name that Hadoop does not cut short."""
+    monkeypatch.setenv("mapreduce_task_attempt_id", "attempt_1")
+    counters = Counters("reducer")
+    for name in {*ORDER, *TROUBLE}:
+        counters.add(name, len(name))
+    counters.shared_ids(7, [b"a,b=\xc3\xa9", b"x" * 99])
+    counters.report()
+    lines = [line for line in capsys.readouterr().err.splitlines() if "counter:" in line]
+    fields = [line.removeprefix("reporter:counter:neardup,").split(",") for line in lines]
+    assert {len(some) for some in fields} == {2}
+    assert all(len(name) < 64 and name.isascii() for name, _ in fields)
+    found = from_hadoop((name, int(count)) for name, count in fields)
+    expected = {name: len(name) for name in {*ORDER, *TROUBLE} - {COMPILED, REPEATED}}
+    assert expected.items() <= {**found, SHARED_IDS: len(SHARED_IDS)}.items()
+    assert found[SHARED_IDS] == len(SHARED_IDS) + 7
+    assert "'a,b=é'" in describe([{**counters.as_dict(), "counts": found}])
 
 
 ONE_ID = [

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from neardup.engines.hadoop.shipping import FLAG, SCRIPTS
 from neardup.runtime.program import StageError
+from neardup.runtime.summary import from_hadoop
 
 JARS = "hadoop-streaming*[0-9g].jar"  # but not the jars of sources or tests
 JAR_FOLDERS = ("share/hadoop/tools/lib", "lib", "hadoop-mapreduce", "../hadoop-mapreduce", ".")
@@ -219,7 +220,7 @@ class Job:
         last = len(self.said) - self.said[::-1].index("\tneardup")
         ours = takewhile(lambda line: line.startswith("\t\t"), self.said[last:])
         fields = (line.strip().rpartition("=") for line in ours)
-        return {name: int(value) for name, _, value in fields}
+        return from_hadoop((name, int(value)) for name, _, value in fields)
 
     def hadoop_counter(self, name: str) -> int:
         """Return one of Hadoop's own counters, or 0."""

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from hashlib import blake2b
 from itertools import chain, groupby, takewhile
 from operator import itemgetter
 from pathlib import Path
@@ -24,6 +23,7 @@ from neardup.engines.local.key_pruning import record_sketches
 from neardup.engines.local.spilled_buckets import files_for
 from neardup.engines.local.work_folder import RunWork
 from neardup.engines.local.workers import Progress, Workers, copied, program, total_size, turns
+from neardup.lines.id_lines import hashes_of as hashes_of_ids
 from neardup.options.settings import Settings
 from neardup.reading.blocks import BLOCK_BYTES, NEW, Block
 from neardup.reading.compressed import is_packed
@@ -201,6 +201,7 @@ def everywhere(
             mine = (todo[i] for i in takewhile(len(todo).__gt__, turn()))
             workers.start(f"{name} {p + 1}", partial(serve, mine))
         workers.together()
+        plan.work.settle_in_time()
         if reads:
             counts = np.array([np.fromfile(path, np.int64) for path in plan.paths("blocks")])
             if counts[:, 0].sum() != counts[:, 1].max():
@@ -336,11 +337,9 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
 
 def hashes_of(ids: Iterable[bytes], plan: Plan) -> np.ndarray:
     """Return a hash of each id (int64), alike in all workers, and with --work in all sessions."""
-    return np.fromiter(map(_lasting_hash if plan.work else hash, ids), np.int64)
-
-
-def _lasting_hash(id_: bytes) -> int:
-    return int.from_bytes(blake2b(id_, digest_size=8).digest(), "little", signed=True)
+    if plan.work:
+        return hashes_of_ids(ids).view(np.int64)
+    return np.fromiter(map(hash, ids), np.int64)
 
 
 def kept_records(plan: Plan, k: int, _: Counters) -> Iterator[Batch]:

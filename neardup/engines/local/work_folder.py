@@ -13,10 +13,17 @@ it is done.  Lines of run.jsonl, JSON objects:
     {"session": 2}                                          the run was started for the second time
     {"begun": ["count/mapper", 7]}
     {"done": ["count/mapper", 7], "made": {"records.7": [bytes, crc]}, "spent": […], "reports": […]}
+    {"lasting": 4096}                                       so many bytes of this file are on disk,
+                                                            and all files that they name
 
-A file is valid once a line names it, which is written after the file is on disk.  All other files
-of a run are removed when it goes on; so a step is done as a whole, or is done again.  Steps
-depend on the input and the options alone, and so do the bytes of the answer.
+A file is valid once a line names it, which is written after the file.  All other files of a run are
+removed when it goes on; so a step is done as a whole, or is done again.  Steps depend on the input
+and the options alone, and so do the bytes of the answer.
+
+A kill leaves all that was written.  If the machine fails, lines and files since the last `lasting`
+may be missing or damaged: the first such step, and all after it, are done again.  What has been
+used up is removed only when the step that did so is lasting.  Waiting for the disk takes longer
+than a small step, so that each process waits only after SYNC_SECONDS.
 
 The device of an input is not compared: its number may change when the machine starts.
 """
@@ -47,6 +54,7 @@ KINDS = (  # of files
 )
 OURS = re.compile(rf"({'|'.join(KINDS.split())})(\.[0-9]+)*")
 HASHED, READ = 1 << 16, 1 << 20  # bytes at both ends of an input; bytes at a time
+SYNC_SECONDS = 10
 LOCK_TRIES, LOCK_PAUSE = 30, 0.1  # a killed run may take a moment to end
 HELP = (
     "keep what is done in DIR, so that the same line goes on where a killed run has ended, by the "
@@ -70,6 +78,7 @@ class RunWork:
         self._sessions: list[list[dict[str, Any]]] = [[]]  # reports
         self._made: set[str] = set()
         self._spent: list[Path] = []
+        self._synced, self._settled = time.monotonic(), 0  # when, and how many bytes of the log
         for line in lines:
             self._replay(line)
 
@@ -81,6 +90,8 @@ class RunWork:
             self.done.add((stage, share))
             self.valid.update(line["made"])
             self._sessions[-1] += line["reports"]
+        elif "begun" in line or "lasting" in line:
+            pass
         elif "again" in line:
             self.done -= {step for step in self.done if step[0] in line["again"]}
             self.is_again = True
@@ -98,15 +109,13 @@ class RunWork:
 
     def again(self, stage: str, spent: Iterable[Path]) -> None:
         """Forget that a stage is done, whose files are `spent`: other settings were chosen."""
-        paths = list(spent)
-        line = {"again": [stage], "spent": [path.name for path in paths]}
+        line = {"again": [stage], "spent": [path.name for path in spent]}
         self._append(line)
         self._replay(line)
-        for path in paths:
-            path.unlink()
+        self.settle()  # before files of the same names are made
 
     def begin(self, stage: str, share: int) -> None:
-        self._append({"begun": [stage, share]}, lasting=False)
+        self._append({"begun": [stage, share]})
         self._made, self._spent = set(), []
 
     def new(self, path: Path) -> Path:
@@ -123,11 +132,28 @@ class RunWork:
         for entry in os.scandir(self.files):
             if self._made & {entry.name, entry.name.rpartition(".")[0]}:
                 made[entry.name] = _checksum(entry.path)
-        _sync(self.root)
         spent = [path.name for path in self._spent]
         self._append({"done": [stage, share], "made": made, "spent": spent, "reports": reports})
-        for path in self._spent:
-            path.unlink()
+        self.settle_in_time()
+
+    def settle_in_time(self) -> None:
+        """Settle what is done, if this was not done lately."""
+        if time.monotonic() - self._synced > SYNC_SECONDS:
+            self.settle()
+
+    def settle(self) -> None:
+        """Wait until all that is done is on disk, and remove what it has used up."""
+        with open(self.log, "rb") as file:
+            file.seek(self._settled)
+            data = file.read()
+        data = data[: data.rfind(b"\n") + 1]
+        self._settled += len(data)
+        _sync(self.root)
+        self._append({"lasting": self._settled}, lasting=True)
+        for line in map(json.loads, data.splitlines()):
+            for name in line.get("spent", ()):
+                (self.files / name).unlink(missing_ok=True)  # another process may do the same
+        self._synced = time.monotonic()
 
     def reports(self, last: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the reports of all steps and `last`, without the time between sessions."""
@@ -147,12 +173,17 @@ class RunWork:
         sizes = (entry.stat().st_size for entry in os.scandir(self.files))
         return f"{sum(sizes) / 1e6:,.1f} MB"
 
-    def check(self) -> None:
-        """Remove files of unfinished steps; StageError for a damaged file of a finished one."""
-        for name, state in self.valid.items():
-            path = self.files / name
-            if not path.is_file() or _checksum(path) != state:
-                raise StageError(f"{path}: is damaged, or missing; {self.anew()}")
+    def damaged(self) -> list[Path]:
+        """Return the files of steps that are done, but are not what these have written."""
+        paths = {self.files / name: state for name, state in self.valid.items()}
+        return [
+            path for path, state in paths.items() if not path.is_file() or _checksum(path) != state
+        ]
+
+    def start(self) -> None:
+        """Begin a session: remove the files of unfinished steps."""
+        self._append({"session": len(self._sessions)})
+        self._settled = self.log.stat().st_size
         for entry in os.scandir(self.files):
             if entry.name not in self.valid and OURS.fullmatch(entry.name):
                 os.unlink(entry.path)
@@ -170,7 +201,7 @@ class RunWork:
             for folder in (self.files, self.root, Path(self.name)):
                 folder.rmdir()
 
-    def _append(self, line: dict[str, Any], lasting: bool = True) -> None:
+    def _append(self, line: dict[str, Any], lasting: bool = False) -> None:
         data = json.dumps(line).encode() + b"\n"
         with naming(self.log), open(self.log, "ab", buffering=0) as file:
             fcntl.lockf(file, fcntl.LOCK_EX)
@@ -214,15 +245,13 @@ def opened(
         raise StageError(f"--work {name}: {why}; name another folder") from None
     try:
         head = {"neardup": VERSION, "options": options, "inputs": list(map(_state_of, inputs))}
-        lines = _begun(root, name, head)
-        work = RunWork(name, lines)
-        if lines:
-            _check_head(work, lines[0], head)
-            if not quiet:
-                done = f"{len(work.done):,} steps are done, {work.size()}"
-                print(f"--work {name}: goes on; {done}", file=sys.stderr)
-        work.check()
-        work._append({"session": len(work._sessions)})
+        if lines := _begun(root, name, head):
+            _check_head(RunWork(name, lines), lines[0], head)
+        work = _gone_on(name)
+        if lines and not quiet:
+            done = f"{len(work.done):,} steps are done, {work.size()}"
+            print(f"--work {name}: goes on; {done}", file=sys.stderr)
+        work.start()
         try:
             yield work
         except BaseException as error:
@@ -233,10 +262,29 @@ def opened(
             raise
         if work.finished and not keep:
             work.remove()
-        elif not quiet:
-            print(f"--work {name}: keeps {work.size()}; {work.anew()}", file=sys.stderr)
+        else:
+            work.settle()
+            if not quiet:
+                print(f"--work {name}: keeps {work.size()}; {work.anew()}", file=sys.stderr)
     finally:
         os.close(descriptor)
+
+
+def _gone_on(name: str) -> RunWork:
+    """Return the work of a run, up to the first step with a file that was lost.
+
+    StageError for a damaged file of a step that was lasting.
+    """
+    lines, ends = _lines_of(Path(name) / FOLDER / LOG)
+    lasting = max(line.get("lasting", 0) for line in lines)
+    while damaged := (work := RunWork(name, lines)).damaged():
+        maker = {name: i for i, line in enumerate(lines) for name in line.get("made", ())}
+        first, path = min((maker[path.name], path) for path in damaged)
+        if ends[first] <= lasting:
+            raise StageError(f"{path}: is damaged, or missing; {work.anew()}")
+        lines = lines[:first]
+        os.truncate(work.log, ends[first - 1])
+    return work
 
 
 def _locked(name: str, root: Path) -> int:
@@ -254,10 +302,9 @@ def _begun(root: Path, name: str, head: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the lines of a run that has begun before; begin one if there are none."""
     log = root / LOG
     if log.exists():
-        lines, whole = _lines_of(log)
-        if whole < log.stat().st_size:
-            os.truncate(log, whole)
+        lines, ends = _lines_of(log)
         if lines:
+            os.truncate(log, ends[-1])
             return lines
     made = re.compile(rf"{FILES}|{LOG}|{LOG}\.half|{atomic_write.MADE}")
     others = [entry.name for entry in os.scandir(root) if not made.fullmatch(entry.name)]
@@ -274,18 +321,28 @@ def _begun(root: Path, name: str, head: dict[str, Any]) -> list[dict[str, Any]]:
     return []
 
 
-def _lines_of(log: Path) -> tuple[list[dict[str, Any]], int]:
-    """Return the lines of the log, and the bytes of whole lines: the last one may be cut short."""
-    data = log.read_bytes()
-    whole = data.rfind(b"\n") + 1
-    try:
-        lines = [json.loads(line) for line in data[:whole].splitlines()]
-        if lines and not lines[0].keys() >= HEAD:
-            raise ValueError
-        return lines, whole
-    except (AttributeError, ValueError):
+def _lines_of(log: Path) -> tuple[list[dict[str, Any]], list[int]]:
+    """Return the lines of the log, and where in it each one ends, up to one that was lost.
+
+    StageError if that was lasting.
+    """
+    lines, ends, end, lasting, lost = list[dict[str, Any]](), list[int](), 0, 0, False
+    for text in log.read_bytes().splitlines(keepends=True):
+        end += len(text)
+        try:
+            line = json.loads(text)
+            lasting = max(lasting, line.get("lasting", 0))
+            if not text.endswith(b"\n") or not (lines or line.keys() >= HEAD):
+                raise ValueError
+        except (AttributeError, ValueError):
+            lost = True
+        if not lost:
+            lines.append(line)
+            ends.append(end)
+    if lost and lasting > (ends[-1] if ends else -1):
         anew = f"rm -r {shlex.quote(str(log.parent))}"
         raise StageError(f"{log}: is damaged; to start anew, type: {anew}") from None
+    return lines, ends
 
 
 def _check_head(work: RunWork, before: dict[str, Any], now: dict[str, Any]) -> None:

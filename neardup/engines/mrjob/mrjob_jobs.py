@@ -24,12 +24,11 @@ from neardup.options.settings import settings_before_counts, with_input
 from neardup.options.table import OPTIONS, Options, attribute
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError
-from neardup.runtime.summary import SHUFFLED
+from neardup.runtime.summary import SHUFFLED, on_hadoop
 from neardup.stages import pairs, phases, token_counting
 
 GROUP = "neardup"  # the group of our counters
 RUNNERS = ("inline", "local", "hadoop")
-AS_HADOOP_SAYS = ("…", "...")  # Hadoop prints ? for most characters in some locales
 SENT_ALONG = ("--counts", "--input-files", "--not-pairs")  # files that are sent to all tasks
 ELSEWHERE = ("--rounds", "--removed")  # options of the other engines
 COUNT_TOKENS = "--count-tokens"
@@ -157,4 +156,4 @@ class NearDuplicates(MRJob):
         if "NEARDUP_REPORT" in os.environ:
             counters.report()
         for name, count in counters.as_dict()["counts"].items():
-            self.increment_counter(GROUP, name.replace(*AS_HADOOP_SAYS), count)
+            self.increment_counter(GROUP, on_hadoop(name), count)

@@ -20,13 +20,21 @@ from mrjob.step import StepFailedException
 
 from neardup.engines.hadoop import hdfs_folders, shipping, sizes, watching
 from neardup.engines.local.workers import working_folder
-from neardup.engines.mrjob.mrjob_jobs import AS_HADOOP_SAYS, COUNT_TOKENS, GROUP, NearDuplicates
+from neardup.engines.mrjob.mrjob_jobs import COUNT_TOKENS, GROUP, NearDuplicates
 from neardup.engines.pipe import check_unchanged
 from neardup.options.settings import Settings, counts_first
 from neardup.reading import blocks, compressed, input_files
 from neardup.runtime.counters import Counters, reports_in
 from neardup.runtime.program import FAILED, STANDARD_OUTPUT, StageError, UsageError, run, write_to
-from neardup.runtime.summary import QUIET, SHORT_SUMMARY, VERBOSE, judged, print_summary, total
+from neardup.runtime.summary import (
+    QUIET,
+    SHORT_SUMMARY,
+    VERBOSE,
+    from_hadoop,
+    judged,
+    print_summary,
+    total,
+)
 from neardup.stages.index_manifest import refuse_indexes
 from neardup.stages.token_counting import order_counts, sum_counts, with_cost_printed
 
@@ -102,8 +110,7 @@ class Launcher:
             check_unchanged(self.files, self.files_there())
         steps = [step for runner in self.runners for step in runner.counters()]
         counted = total(step.get(GROUP, {}) for step in steps)
-        ours, theirs = AS_HADOOP_SAYS
-        counters.counts = {name.replace(theirs, ours): n for name, n in counted.items()}
+        counters.counts = from_hadoop(counted.items())
         print_summary([counters.as_dict()], self.verbosity, packed=True)
         return counters.counts
 
