@@ -339,9 +339,9 @@ def test_a_full_disk(medium: Path, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     answer = succeed([*RUN, medium], tmp_path).out
-    with small_disk(disk, "40M"):
+    with small_disk(disk, "50M"):
         command = [*RUN, "--work", disk / "w", medium]
-        (disk / "ballast").write_bytes(bytes(30 << 20))
+        (disk / "ballast").write_bytes(bytes(40 << 20))
         result = run(command, tmp_path, process=True)
         assert result.code == 1
         assert "No space left on device" in result.err

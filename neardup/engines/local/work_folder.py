@@ -23,7 +23,8 @@ and the options alone, and so do the bytes of the answer.
 A kill leaves all that was written.  If the machine fails, lines and files since the last `lasting`
 may be missing or damaged: the first such step, and all after it, are done again.  What has been
 used up is removed only when the step that did so is lasting.  Waiting for the disk takes longer
-than a small step, so that each process waits only after SYNC_SECONDS.
+than a small step, so that each process waits only after SYNC_SECONDS, or when its steps have used
+up SPENT_BYTES.
 
 The device of an input is not compared: its number may change when the machine starts.
 """
@@ -54,7 +55,7 @@ KINDS = (  # of files
 )
 OURS = re.compile(rf"({'|'.join(KINDS.split())})(\.[0-9]+)*")
 HASHED, READ = 1 << 16, 1 << 20  # bytes at both ends of an input; bytes at a time
-SYNC_SECONDS = 10
+SYNC_SECONDS, SPENT_BYTES = 10, 4 << 20
 LOCK_TRIES, LOCK_PAUSE = 30, 0.1  # a killed run may take a moment to end
 HELP = (
     "keep what is done in DIR, so that the same line goes on where a killed run has ended, by the "
@@ -78,6 +79,7 @@ class RunWork:
         self._sessions: list[list[dict[str, Any]]] = [[]]  # reports
         self._made: set[str] = set()
         self._spent: list[Path] = []
+        self._to_remove = 0  # bytes that steps of this process have used up
         self._synced, self._settled = time.monotonic(), 0  # when, and how many bytes of the log
         for line in lines:
             self._replay(line)
@@ -133,12 +135,14 @@ class RunWork:
             if self._made & {entry.name, entry.name.rpartition(".")[0]}:
                 made[entry.name] = _checksum(entry.path)
         spent = [path.name for path in self._spent]
+        self._to_remove += sum(path.stat().st_size for path in self._spent)
         self._append({"done": [stage, share], "made": made, "spent": spent, "reports": reports})
         self.settle_in_time()
 
     def settle_in_time(self) -> None:
-        """Settle what is done, if this was not done lately."""
-        if time.monotonic() - self._synced > SYNC_SECONDS:
+        """Settle what is done, if this was not done lately or there is much to remove."""
+        late = time.monotonic() - self._synced > SYNC_SECONDS
+        if late or self._to_remove > SPENT_BYTES:
             self.settle()
 
     def settle(self) -> None:
@@ -153,7 +157,7 @@ class RunWork:
         for line in map(json.loads, data.splitlines()):
             for name in line.get("spent", ()):
                 (self.files / name).unlink(missing_ok=True)  # another process may do the same
-        self._synced = time.monotonic()
+        self._synced, self._to_remove = time.monotonic(), 0
 
     def reports(self, last: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the reports of all steps and `last`, without the time between sessions."""
