@@ -26,15 +26,19 @@ PAUSE = 0.5
 NEARDUP = [sys.executable, "-m", "neardup"]
 
 
-def memory_of(session: int) -> int:
-    """Return the bytes of all processes of a session, shared pages counted once."""
-    total = 0
+def memory_of(session: int) -> tuple[int, int]:
+    """Return the bytes of all processes of a session, and of the largest one at its largest.
+
+    Of all processes together, shared pages are counted once.
+    """
+    total = largest = 0
     for entry in Path("/proc").iterdir():
         with suppress(OSError, ValueError, IndexError):
             if os.getsid(int(entry.name)) == session:
-                rollup = (entry / "smaps_rollup").read_text()
+                rollup, status = ((entry / name).read_text() for name in ("smaps_rollup", "status"))
                 total += 1024 * int(re.findall(r"^Pss: +(\d+)", rollup, re.M)[0])
-    return total
+                largest = max(largest, 1024 * int(re.findall(r"^VmHWM:\s+(\d+)", status, re.M)[0]))
+    return total, largest
 
 
 class Measured:
@@ -42,14 +46,15 @@ class Measured:
 
     def __init__(self, command: list[str], answer: Path, kills: int = 0, between: float = 0):
         rng, began, before = random.Random(1), time.monotonic(), os.times()
-        self.peak = self.kills = 0
+        self.peak = self.largest = self.kills = 0
         code = -signal.SIGKILL
         while code == -signal.SIGKILL:
             with answer.open("wb") as sink, open(f"{answer}.err", "wb") as err:
                 process = subprocess.Popen(command, stdout=sink, stderr=err, start_new_session=True)
             until = time.monotonic() + rng.uniform(0, 2 * between)
             while process.poll() is None:
-                self.peak = max(self.peak, memory_of(process.pid))
+                now = memory_of(process.pid)
+                self.peak, self.largest = max(self.peak, now[0]), max(self.largest, now[1])
                 if self.kills < kills and time.monotonic() > until:
                     os.killpg(process.pid, signal.SIGKILL)
                     self.kills += 1
@@ -68,6 +73,14 @@ class Measured:
     def row(self, name: str, again: str = "") -> str:
         numbers = f"{self.seconds:,.0f} | {self.cpu:,.0f} | {self.peak / 2**20:,.0f}"
         return f"| {name} | {numbers} | {self.kills} | {again} | `{self.digest}` |"
+
+
+def done_again(work: Path) -> str:
+    """Return how many steps of a run in a folder were begun again, and how many it has."""
+    log = (work / "neardup.work" / "run.jsonl").read_text().splitlines()
+    assert json.loads(log[0])["neardup"]
+    begun, done = (sum(f'"{kind}": [' in line for line in log) for kind in ("begun", "done"))
+    return f"{begun - done} of {done} steps"
 
 
 def main() -> None:
@@ -92,12 +105,9 @@ def main() -> None:
     print(once.row("`--work`"), flush=True)
     answer = args.folder / "killed.tsv"
     killed = Measured(go_on, answer, args.kills, once.seconds / (args.kills + 1))
-    log = (work / "neardup.work" / "run.jsonl").read_text().splitlines()
-    begun, done = (sum(f'"{kind}": [' in line for line in log) for kind in ("begun", "done"))
-    print(killed.row("`--work`, killed", f"{begun - done} of {done} steps"), flush=True)
+    print(killed.row("`--work`, killed", done_again(work)), flush=True)
     print("\n".join(["", *killed.summary]))
     assert plain.digest == once.digest == killed.digest
-    assert json.loads(log[0])["neardup"]
 
 
 if __name__ == "__main__":

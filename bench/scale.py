@@ -1,0 +1,175 @@
+"""Measure `neardup run` on more and more records, and reckon what larger inputs need.
+
+    python3 -m bench.scale --folder /scratch --kills 10 100000 300000 1000000 3000000
+    python3 -m bench.scale
+
+The first command makes records, runs the job, and adds one line of JSON for each run to --results;
+both then make the page and the plot of all lines (`report.scale_page`).  Records are sets of 20
+shingles; a tenth of them are copies of an earlier one, half of these equal to it, half with one
+shingle replaced (similarity 19/21), so that the number of pairs is known.
+
+Runs are in files (`--memory 0`), since that is what large inputs need.  Three more runs of the
+smallest size, with larger sets, more keys, and more copies, show what a byte, a key and a pair
+cost.  With --kills the largest size of this command is run with `--work`, and killed so many times
+(see `killed_runs`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.killed_runs import NEARDUP, Measured, done_again
+from bench.machine import machine
+from bench.measure import ROOT
+from bench.report import scale_page
+
+SHINGLES, UNIVERSE, BLOCK, COPIES, AUDIT = 20, 4_000_000, 100_000, 0.1, 1000
+COUNTS = "keys", "pairs", "pairs used", "records removed", "bytes shuffled"
+VARIED: dict[str, dict[str, Any]] = {
+    "four times the shingles": {"shingles": 4 * SHINGLES},
+    "three times the keys": {"flags": ["--bands=45", "--rows=7"]},
+    "five times the copies": {"copies": 5 * COPIES},
+}
+
+
+def lines(records: int, shingles: int = SHINGLES, copies: float = COPIES) -> Iterator[bytes]:
+    """Yield the lines of a file; copies are in the block after that of their originals.
+
+    >>> first, *others = lines(20)
+    >>> first[:3], len(first.split()), len(others)
+    (b'r0 ', 21, 19)
+    """
+    draw = np.random.default_rng(records)
+    block, number, before = max(1, min(BLOCK, records // 10)), 0, None
+    text = b" ".join([b"%d"] * (shingles + 1))
+    while number < records:
+        size = min(block, records - number)
+        sets = draw.integers(1, UNIVERSE, (size, shingles))
+        if before is not None:
+            some = before[: int(size * copies)]
+            changed = np.arange(len(some)) % 2 == 1
+            some[changed, draw.integers(0, shingles, len(some))[changed]] = 0
+            sets[size - len(some) :] = some  # the originals are the first ones of a block
+        before = sets.copy()
+        for i in draw.permutation(size).tolist():
+            yield b"r%b\n" % (text % (number, *sets[i].tolist()))
+            number += 1
+
+
+def planted(records: int, copies: float = COPIES) -> int:
+    """Return the number of pairs in a file: one for each copy."""
+    block = max(1, min(BLOCK, records // 10))
+    return sum(int(min(block, records - n) * copies) for n in range(block, records, block))
+
+
+def ran(folder: Path, records: int, what: str, **how: Any) -> Iterator[dict[str, Any]]:
+    """Make a file, run the job on it for each output of `what`, and yield the figures."""
+    flags, copies = how.pop("flags", []), how.get("copies", COPIES)
+    with made(folder, records, **how) as data:
+        for output in what.split():
+            run = Measured([*command(data, output), *flags], data.with_suffix(".answer"))
+            yield figures(run, data, records, copies, output)
+
+
+def killed(folder: Path, records: int, kills: int) -> Iterator[dict[str, Any]]:
+    """Make a file, run the job on it with --work, and again with kills; yield the figures."""
+    work = folder / "scale.work"
+    with made(folder, records) as data:
+        go_on = [*command(data, "pairs")[:-1], f"--work={work}", "--keep-work", str(data)]
+        once = Measured([word for word in go_on if word != "--keep-work"], folder / "once")
+        yield figures(once, data, records, COPIES, "pairs")
+        run = Measured(go_on, folder / "killed", kills, once.seconds / (kills + 1))
+        yield {**figures(run, data, records, COPIES, "pairs"), "again": done_again(work)}
+        shutil.rmtree(work)
+
+
+@contextmanager
+def made(folder: Path, records: int, **how: Any) -> Iterator[Path]:
+    """Context manager: a file of records."""
+    data = folder / f"{records}.txt"
+    with data.open("wb") as sink:
+        sink.writelines(lines(records, **how))
+    yield data
+    data.unlink()
+
+
+def command(data: Path, output: str) -> list[str]:
+    audit = f"--audit={AUDIT}"
+    return [*NEARDUP, "run", "-v", "--memory=0", f"--output={output}", audit, str(data)]
+
+
+def figures(run: Measured, data: Path, records: int, copies: float, output: str) -> dict[str, Any]:
+    found = {name: number(name, run.summary) for name in COUNTS}
+    return {
+        "records": records,
+        "output": output,
+        "bytes": data.stat().st_size,
+        "planted": planted(records, copies),
+        "seconds": run.seconds,
+        "cpu": run.cpu,
+        "largest": run.largest,
+        "all": run.peak,
+        "load": os.getloadavg()[1],
+        "kills": run.kills,
+        "digest": run.digest,
+        "audit": run.summary[-1],
+        **{name: count for name, count in found.items() if count is not None},
+    }
+
+
+def number(name: str, summary: list[str]) -> int | None:
+    """Return a count of a long summary.
+
+    >>> number("keys", ["keys            1,234"])
+    1234
+    """
+    found = [line[len(name) :].split() for line in summary if line.startswith(f"{name}  ")]
+    return int(found[0][0].replace(",", "")) if found else None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("records", type=int, nargs="*")
+    parser.add_argument("--folder", type=Path, default=Path("."))
+    parser.add_argument("--results", type=Path, default=ROOT / "bench/results/scale.jsonl")
+    parser.add_argument("--outputs", default="pairs kept")
+    parser.add_argument("--kills", type=int, default=0)
+    parser.add_argument("--page", type=Path, default=ROOT / "bench/results/scale.md")
+    parser.add_argument("--plot", type=Path, default=ROOT / "docs/scale.svg")
+    parser.add_argument("--cores", type=int, default=16, help="of each machine that is reckoned")
+    parser.add_argument("--euros", type=float, default=1, help="for such a machine and an hour")
+    args = parser.parse_args()
+
+    def keep(name: str, runs: Iterator[dict[str, Any]]) -> None:
+        for found in runs:
+            with args.results.open("a") as file:
+                line = {"name": name, "machine": machine(), **found}
+                file.write(f"{json.dumps(line)}\n")
+            print(name, found, file=sys.stderr, flush=True)
+
+    for records in args.records:
+        keep("size", ran(args.folder, records, args.outputs))
+        if records == min(args.records) and len(args.records) > 1:
+            for name, how in VARIED.items():
+                keep(name, ran(args.folder, records, "pairs", **how))
+    if args.kills:
+        keep("killed", killed(args.folder, max(args.records), args.kills))
+    runs = [json.loads(line) for line in args.results.read_text().splitlines()]
+    scale_page.draw(runs, args.plot)
+    plot = os.path.relpath(args.plot, args.page.parent)
+    made_page = scale_page.page(runs, plot, args.cores, args.euros)
+    args.page.write_text("".join(f"{line}\n" for line in made_page))
+
+
+if __name__ == "__main__":
+    main()
