@@ -261,10 +261,11 @@ def draw(runs: list[dict[str, Any]], file: Path) -> None:
         all_ = [run["all"] / 2**20 for run in some]
         memory.plot(records, all_, f"{color}--^", label=f"{output}, MiB of all processes")
     axes.set(xscale="log", yscale="log", xlabel="records", ylabel="CPU seconds")
-    memory.set(yscale="log", ylabel="MiB")
+    memory.set(ylabel="MiB")
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    for each in (axes, memory):
-        each.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("{x:g}")
+    memory.set_ylim(bottom=0)
     figure.legend(loc="upper left", bbox_to_anchor=(0.1, 0.95), fontsize="small")
     save(figure, file)
 
