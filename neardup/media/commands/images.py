@@ -26,7 +26,7 @@ from neardup.engines.local.answer_file import (
 )
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.lines.answer_lines import DOUBTED, answer_table
-from neardup.media.pictures import keep_rules, originals, pictures
+from neardup.media.pictures import keep_rules, originals, picture_parts, pictures
 from neardup.media.pictures.keep_rules import in_order
 from neardup.media.pictures.old_pictures import (
     check_hash_file,
@@ -42,6 +42,7 @@ from neardup.media.pictures.picture_hashes import (
     DRAWN,
     Fingerprint,
     Variants,
+    bits_between,
     compared,
     facts_of_file,
     for_decisions,
@@ -80,6 +81,7 @@ from neardup.verification import OF_FILES, OUTPUTS
 PROGRAM = "python3 -m neardup images"
 NAME = "neardup images"
 LINES, LEAKS = "fingerprints", "leaks"
+UNMARKED = "unmarked"  # the file of fingerprints without those added for marks
 OWN = flags(
     f"""
     folders FOLDER…     a folder (read with its subfolders), or a picture
@@ -181,6 +183,12 @@ def main() -> None:
                         write_to(sink, (line(every[k][0].path, hashes(k)) for k in some))
 
             write(lambda k: every[k][1].hashes)
+            marks: set[str] = set()
+            if args.output in ("pairs", LEAKS) and kept:
+                added = _marked(folder, [of for _, of in every], new, args)
+                lines.rename(folder / UNMARKED)
+                write(lambda k: every[k][1].hashes + b"".join(added[k]))
+                marks = {ids[k] for k, hashes in added.items() if hashes}
             if args.output in PATHS and kept:
                 more = opened_cache(args, PICTURES, measures_kind())
                 stack.callback(more.close)
@@ -195,7 +203,7 @@ def main() -> None:
         of_old = sum(unread for unread, _ in stored.values())
         searched = Searched(LeakLines(), tally, old_tally, pictures_in(stored), of_old)
         known = {id_: (of, found.hashes) for id_, of, (_, found) in zip(ids, facts, every)}
-        said = find(lines, args, old, answer, known, flat, searched) if tally.results else []
+        said = find(lines, args, old, answer, known, flat, searched, marks) if tally.results else []
         said += [note for _, notes in stored.values() for note in notes]
         if len(stored) < len(args.against):
             said += [f"--against: {row}" for row in old_tally.summary("").splitlines()[:-1]]
@@ -261,6 +269,34 @@ def _groups(inputs: list[Path], ids: list[str], args: argparse.Namespace) -> lis
     return list(map(sorted, groups.values()))
 
 
+def _marked(
+    folder: Path, every: list[Fingerprint], new: int, args: argparse.Namespace
+) -> dict[int, list[bytes]]:
+    """Return hashes to add to those of pictures, so that pictures alike but for a mark are pairs.
+
+    Such a hash is that of the other picture, with --distance of its bits inverted: with more than
+    one bit fewer in common, a copy of it is no pair.
+    """
+    added: dict[int, list[bytes]] = defaultdict(list)
+    parts, most = [of.parts for of in every], min(picture_parts.DISTANCE, args.distance)
+    inputs = folder / "parts", folder / "old parts"
+    for path, some in zip(inputs, (range(new), range(new, len(every)))):
+        with path.open("wb") as sink:
+            write_to(sink, picture_parts.lines(some, parts))
+    if not inputs[0].stat().st_size:
+        return added
+    answer, old = folder / "candidates", bool(inputs[1].stat().st_size)
+    words = ["--input=fingerprints", "--exact", f"--distance={most}", "-q", "-o", str(answer)]
+    words += [f"--against={inputs[1]}"] * old + ["--between"] * (old and args.between)
+    run.main(NAME, PROGRAM, [*words, str(inputs[0])])
+    with answer.open("rb") as candidates:
+        for i, j in picture_parts.alike(candidates, parts, most):
+            if bits_between(every[i].hashes, every[j].hashes) > args.distance:
+                k, other = sorted((i, j), key=lambda k: (k >= new, len(added[k])))
+                added[k].append(picture_parts.inverted(every[other].hashes, args.distance))
+    return added
+
+
 def find(
     lines: Path,
     args: argparse.Namespace,
@@ -269,11 +305,13 @@ def find(
     known: dict[str, tuple[Facts, bytes]],
     flat: list[bytes],
     searched: Searched,
+    marks: set[str],
 ) -> list[str]:
     """Write the answer for a file of fingerprint lines, which are in the order of --keep.
 
     Return lines for the summary.  old: files of fingerprint lines; known: facts and hashes, by id;
-    flat: the paths of those without a fingerprint, which are kept; searched: counts of leaks.
+    flat: the paths of those without a fingerprint, which are kept; searched: counts of leaks;
+    marks: ids of pictures that have hashes of others, to which they are alike but for a mark.
     """
     if args.output == LINES:
         with lines.open("rb") as source, lines.open("rb") as again:
@@ -284,12 +322,16 @@ def find(
     given = {"distance": args.distance, "jobs": args.jobs}
     given["output"] = "pairs" if args.output == LEAKS else args.output
     removed = lines.with_name("removed") if args.removed else None
-    given.update(removed=removed, report=args.report)
+    given.update(removed=removed, report=None if marks else args.report)
     words = ["--input=fingerprints", "--exact", *(f"--against={name}" for name in old)]
     given.update(within=args.within, across=args.across)
     words += [f"--{flag}={value}" for flag, value in given.items() if value is not None]
     words += ["--between"] * (args.between or args.output == LEAKS)
     words += ["-v"] if args.verbosity >= VERBOSE else ["-q"]
+    if marks and args.report:  # the page counts copies that may be removed
+        alone = lines.with_name(UNMARKED)
+        page = [f"--report={args.report}", "-o", str(lines.with_name("pairs")), str(alone)]
+        run.main(NAME, PROGRAM, [*words, *page], args.folders)
     doubts: list[str] = []
 
     def doubt(id_: str, kept: str) -> str:
@@ -312,10 +354,21 @@ def find(
             changes = seen.words()
         return b"%b\t%b\t%b\n" % (line.rstrip(b"\n"), found.encode(), ",".join(changes).encode())
 
-    def leak(line: bytes) -> bytes:
-        return searched.leaks.line(with_bits(line))
+    marked_pairs: list[bytes] = []
 
-    forms: dict[str, Callable[[bytes], bytes]] = {"pairs": with_bits, "links": with_bits}
+    def pair(line: bytes) -> bytes:
+        a, b, _, *rest = line.rstrip(b"\n").split(b"\t")
+        both = a.decode(), b.decode()
+        if marks and not marks.isdisjoint(both) and all(id_ in known for id_ in both):
+            bits = bits_between(*(known[id_][1] for id_ in both))
+            marked_pairs.extend([line] * (bits > args.distance))
+            line = b"\t".join([a, b, b"%.6f" % (1 - bits / BITS), *rest]) + b"\n"
+        return with_bits(line)
+
+    def leak(line: bytes) -> bytes:
+        return searched.leaks.line(pair(line))
+
+    forms: dict[str, Callable[[bytes], bytes]] = {"pairs": pair, "links": with_bits}
     forms.update(kept=_kept_id, removed=doubted, leaks=leak)
     inputs = lines, answer, args.folders
     more = [path_id(path).encode() + b"\n" for path in sorted(flat)] * (args.output == "kept")
@@ -334,7 +387,8 @@ def find(
         against = f", compared with {many(pictures_in(old), 'old pictures')}" * bool(old)
         return [f"{many(count, 'pictures')} {args.output}{doubtful}{gone_too}{against}"]
     noun = "pairs" if args.output in ("pairs", "links") else "pictures in clusters"
-    return [f"{many(count, noun)} among {among}"]
+    few = f", {len(marked_pairs):,} of them alike but for a mark" * bool(marked_pairs)
+    return [f"{many(count, noun)} among {among}{few}"]
 
 
 def _table(args: argparse.Namespace) -> LineTable:

@@ -40,7 +40,7 @@ from typing import Callable, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neardup.media.pictures import originals, perceptual_hash, pictures
+from neardup.media.pictures import originals, perceptual_hash, picture_parts, pictures
 from neardup.media.pictures.keep_rules import set_cuts
 from neardup.media.pictures.originals import Facts
 from neardup.media.pictures.perceptual_hash import (
@@ -88,7 +88,8 @@ class Variants(NamedTuple):
     def kind(self) -> str:
         """Return a text for the cache key: what hashes depend on besides the picture."""
         wanted = [name for name, value in self._asdict().items() if value]
-        return " ".join([hash_kind(), *wanted, pictures.decoder_versions()])
+        marks = f"marks {picture_parts.VERSION}"
+        return " ".join([hash_kind(), marks, *wanted, pictures.decoder_versions()])
 
     def symmetries(self) -> list[Symmetry]:
         """Return the symmetries to hash, the picture as it is first."""
@@ -123,6 +124,7 @@ class Fingerprint(NamedTuple):
     height: int
     date: str
     frames: int = 1
+    parts: str = ""  # of a still: the hashes of `picture_parts`, in hex
 
 
 def hashing(variants: Variants, seconds: float) -> Work:
@@ -153,7 +155,9 @@ def fingerprint(file: FoundFile, variants: Variants) -> Fingerprint | Failure:
     if picture.later:
         hashes = of_frames(batches, picture.frames, turned, parts)
     hashes[1:, -1] ^= INVERTED
-    return Fingerprint(hashes.tobytes(), quality, *picture[1:5])
+    still = not (variants.no_variants or picture.later)
+    of_parts = picture_parts.part_hashes(picture.grey) if still else ""
+    return Fingerprint(hashes.tobytes(), quality, *picture[1:5], of_parts)
 
 
 def has_waves(waves: Floats) -> bool:
@@ -267,6 +271,13 @@ def relations(hashes: bytes, others: Words) -> list[Relation]:
     slight = (part == 0) & (np.abs(less) > CROPPED)  # one is much nearer to a centre of the other
     part[slight] = np.sign(less[slight])
     return [Relation(bits, ALL_EIGHT[turned], part) for bits, turned, part in nearer.tolist()]
+
+
+def bits_between(a: bytes, b: bytes) -> int:
+    """Return in how many bits two pictures differ: the first hash of one, any of the other."""
+    of_a, of_b = (np.frombuffer(of, np.uint64).reshape(-1, HASH_BYTES // 8) for of in (a, b))
+    every = (popcount(x[0] ^ y).sum(axis=1).min() for x, y in ((of_a, of_b), (of_b, of_a)))
+    return int(min(every))
 
 
 def words_of(hashes: bytes) -> Words:

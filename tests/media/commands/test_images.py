@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -524,3 +525,67 @@ def test_an_animation_removed_for_its_first_frame_is_doubtful(tmp_path: Path) ->
         found[keep] = os.path.basename(row[0]), "first frame" in row[3].split(",")
     assert found == {"max:bytes": ("still.png", False), "min:bytes": ("moving.gif", True)}
     assert images(tmp_path, top, output="removed").out == b""
+
+
+def marked_copies(top: Path) -> Path:
+    """Write a picture, two marked copies and a plain one, others, and icons with a badge."""
+    whole = drawing(2, 640, 480)
+    saved(whole, top / "whole.png")
+    badge = ImageOps.expand(Image.new("RGB", (120, 100), (200, 30, 40)), 20, "white")
+    logo = whole.copy()
+    logo.paste(badge, (470, 330))
+    saved(logo.resize((480, 360)), top / "logo.jpg", quality=80)
+    words = whole.copy()
+    pen = ImageDraw.Draw(words)
+    pen.text((20, 20), "NOBODY EXPECTS", "white", ImageFont.load_default(70), stroke_width=4)
+    saved(words, top / "words.webp", quality=80)
+    saved(whole, top / "plain.jpg", quality=90)
+    for seed in (3, 4):
+        saved(drawing(seed, 640, 480), top / f"{seed}.png")
+    for name, colour in (("red", "red"), ("blue", "blue")):
+        icon = Image.new("RGB", (320, 240), "white")
+        ImageDraw.Draw(icon).polygon([(9, 60), (90, 60), (80, 10), (190, 77), (9, 100)], "navy")
+        badge = ImageDraw.Draw(icon)
+        badge.ellipse((200, 140, 300, 230), colour)
+        badge.line((200, 140, 300, 230) if name == "red" else (300, 140, 200, 230), "white", 20)
+        saved(icon, top / f"{name}.png")
+    return top
+
+
+def test_copies_with_a_mark_are_pairs_and_none_of_them_is_removed(tmp_path: Path) -> None:
+    """Icons with another badge are none; a copy without a mark is removed as before."""
+    top = marked_copies(tmp_path / "p")
+    result = images(tmp_path, top, "--report", tmp_path / "page.html", output="pairs")
+    named = {tuple(sorted(names)) for names in names_in(result)}
+    copies = itertools.combinations(["logo.jpg", "plain.jpg", "whole.png", "words.webp"], 2)
+    assert named == {*copies} - {("logo.jpg", "words.webp")}  # whose marks are in other parts
+    bits = {
+        tuple(sorted(names)): int(line.rsplit(b"\t", 1)[1])
+        for names, line in zip(names_in(result), sorted(result.out.splitlines()))
+    }
+    assert {names for names, many in bits.items() if many <= 31} == {("plain.jpg", "whole.png")}
+    assert "5 pairs among 8 pictures, 4 of them alike but for a mark\n" in result.err
+    assert "words.webp" not in (tmp_path / "page.html").read_text()
+    assert names_in(images(tmp_path, top, output="removed")) == [("plain.jpg", "whole.png")]
+    assert ("logo.jpg",) in names_in(images(tmp_path, top, output="kept"))
+    alone = images(tmp_path, top, "--no-variants", output="pairs")
+    assert names_in(alone) == [("plain.jpg", "whole.png")]
+
+
+def test_copies_with_a_mark_are_found_among_old_pictures(tmp_path: Path) -> None:
+    top = marked_copies(tmp_path / "p")
+    os.rename(top, tmp_path / "old")
+    (tmp_path / "new").mkdir()
+    for name in ("logo.jpg", "words.webp", "3.png"):
+        shutil.move(tmp_path / "old" / name, tmp_path / "new")
+    for between in (["--between"], []):
+        names = names_in(against(tmp_path, "--against=old", *between))
+        assert {new for new, _ in names} == {"logo.jpg", "words.webp"}
+        assert {old for _, old in names} == {"whole.png", "plain.jpg"}
+    leaks = against(tmp_path, "--against=old", output="leaks")
+    assert leaks.code == 1
+    assert "2 of 3 test pictures leaked" in leaks.err
+    assert {line.split(b"\t")[0] for line in leaks.out.splitlines()} == {
+        b"new/logo.jpg",
+        b"new/words.webp",
+    }
