@@ -15,7 +15,7 @@ killed loses the last one.  A damaged file is replaced; if the cache cannot be u
 `ResultCache.note` gives the reason, and the run goes on without it.  Only the user may read it.
 
 Size: at most `Store.most` bytes and one transaction; beyond that, the results that were not used
-for the longest time are removed.  A picture takes about 250 bytes with one hash and 1,100 with 24.
+for the longest time are removed.  A picture takes about 250 bytes with one hash and 1,700 with all.
 """
 
 from __future__ import annotations

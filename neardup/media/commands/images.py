@@ -133,7 +133,8 @@ Pillow is needed: pip install pillow; for HEIC also: pip install pillow-heif.
     python3 -m neardup images photos > pairs.tsv
     python3 -m neardup images --output removed photos old/photos > removed.tsv
 
-A line has the paths of two pictures, the share of equal bits, and the number of bits that differ.
+A line has the paths of two pictures, the share of equal bits, and the number of bits that differ:
+more than --distance for photos alike but for a mark, such as a logo, for which none is removed.
 In paths, blanks, % and bytes that are not UTF-8 are written as %XX.
 """
 

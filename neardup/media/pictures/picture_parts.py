@@ -11,11 +11,14 @@ not: a mark changes all of the hash of the whole, but seldom more than two parts
 little to see, or with plain areas, as drawings and windows have, is no evidence: drawings differ in
 a detail, as the icons of a folder do.
 
+**Strips** above or below, plain with text on them, are left off for a second set of five hashes,
+which is compared with both sets of another picture.
+
 Such a pair may also be two moments of one scene, so nothing is removed for it.
 
     candidates   pairs of which one of three parts is alike: one of these is among any three of five
 
-Memory: 160 bytes for each picture with parts, and those of the run that finds the candidates.
+Memory: 320 or 640 bytes for each picture with parts, and those of the run for the candidates.
 """
 
 from __future__ import annotations
@@ -33,8 +36,11 @@ SIDES = ((0.0, 0.5), (0.5, 1.0), (0.25, 0.75))  # shares of a side: from, to
 PARTS = ((0, 0), (0, 1), (1, 0), (1, 1), (2, 2))  # places in SIDES: rows, columns
 SEARCHED = (0, 3, 4)  # parts of which candidates have one in common
 ALIKE, DISTANCE = 3, 20  # parts; bits in which they may differ
-VERSION = 1  # must change with the hashes of parts
+VERSION = 2  # must change with the hashes of parts
 PLAIN = 0.5  # share of neighbours that are equal, in parts of drawings
+MAX_STRIP = 0.35  # share of the height
+NEAR, FAR = 16, 24  # levels of a strip, and of the edge behind it
+LEVEL, MOSTLY = 0.9, 0.6  # shares of a strip's level: in its first and last row, and in all of it
 FAINT = 1e7  # power of the waves of a part with little to see
 Pair = tuple[int, int]
 
@@ -42,62 +48,100 @@ Pair = tuple[int, int]
 def part_hashes(grey: Bytes) -> str:
     """Return the hashes of the parts of a picture (height, width) in hex, 0 for no evidence.
 
-    "" stands for too few parts that are evidence.
+    Those of what is between strips, if any, are added; "" stands for too little evidence.
 
     >>> part_hashes(np.full((128, 128), 200, np.uint8))
     ''
     """
-    down, across = map(_cosines, grey.shape)
-    waves = np.rint(down @ (grey.astype(np.float32) @ across.T) / np.float32(STEP))
-    blocks = waves.reshape(len(SIDES), WAVES, len(SIDES), WAVES)
-    of_parts = np.stack([blocks[row, :, column] for row, column in PARTS])
+    top, bottom = (_strip(lines) / len(grey) for lines in (grey, grey[::-1]))
+    sets = [_hashes(grey, 0.0, 1.0)] + [_hashes(grey, top, 1 - bottom)] * (top + bottom > 0)
+    return np.concatenate(sets).tobytes().hex() * any(map(np.any, sets))
+
+
+def _hashes(grey: Bytes, top: float, bottom: float) -> Bytes:
+    """Return the hashes of the parts between two shares of the height: (5, 32)."""
+    height, width = grey.shape
+    waves = _cosines(height, top, bottom) @ (grey.astype(np.float32) @ _cosines(width).T)
+    waves = np.rint(waves / np.float32(STEP)).reshape(len(SIDES), WAVES, len(SIDES), WAVES)
+    of_parts = np.stack([waves[row, :, column] for row, column in PARTS])
     found = perceptual_hash.bits(of_parts)
     strength = (of_parts**2).sum(axis=(1, 2))
-    rows, columns = ([slice(round(n * a), round(n * b)) for a, b in SIDES] for n in grey.shape)
+    columns = [slice(round(width * low), round(width * high)) for low, high in SIDES]
+    rows = [[height * (top + share * (bottom - top)) for share in side] for side in SIDES]
     for place, (row, column) in enumerate(PARTS):
-        part = grey[rows[row], columns[column]]
-        same = np.count_nonzero(part[1:] == part[:-1]) + np.count_nonzero(
-            part[:, 1:] == part[:, :-1]
-        )
-        if same > 2 * PLAIN * part.size or strength[place] < FAINT:
+        part = grey[slice(*map(round, rows[row])), columns[column]]
+        down, across = part[1:] == part[:-1], part[:, 1:] == part[:, :-1]
+        plain = np.count_nonzero(down) + np.count_nonzero(across) > 2 * PLAIN * part.size
+        if plain or strength[place] < FAINT:
             found[place] = 0
-    return found.tobytes().hex() if found.any(axis=1).sum() >= ALIKE else ""
+    return found * np.uint8(found.any(axis=1).sum() >= ALIKE)
 
 
-@lru_cache(maxsize=256)
-def _cosines(length: int) -> Floats:
-    """Return the matrix from a side's pixels to the waves in each of SIDES: (48, length)."""
-    parts = [cosines_between(length, length * low, length * high) for low, high in SIDES]
-    return np.concatenate(parts)
+def _strip(lines: Bytes) -> float:
+    """Return how many of the first rows are a strip: mostly of one level, with an edge behind.
+
+    >>> strip = np.vstack([np.full((20, 80), 255, np.uint8), np.zeros((80, 80), np.uint8)])
+    >>> strip[8:12, 20:60] = 0
+    >>> _strip(strip)
+    20.0
+    """
+    level = np.float32(np.median(lines[0]))
+    if (np.abs(lines[0] - level) <= NEAR).mean() < LEVEL:
+        return 0.0
+    widest = int(MAX_STRIP * len(lines))
+    apart = np.abs(lines[: widest + 2] - level)
+    near, far = (apart <= NEAR).mean(axis=1), (apart > FAR).mean(axis=1) >= 0.5
+    mostly = np.cumsum(near) >= MOSTLY * np.arange(1, len(near) + 1)
+    edges = (near >= LEVEL)[:widest] & mostly[:widest] & (far[1:-1] | far[2:])
+    if not edges.any():
+        return 0.0
+    end = int(np.flatnonzero(edges)[-1]) + 1
+    mixed, row = lines[end : end + 2] - level  # the first one may be partly strip
+    return end + 1 - float(np.clip(mixed @ row / max(float(row @ row), 1.0), 0, 1))
+
+
+@lru_cache(maxsize=1024)
+def _cosines(length: int, low: float = 0.0, high: float = 1.0) -> Floats:
+    """Return the matrix from a side's pixels to waves in each of SIDES of a range: (48, length)."""
+    edges = [[length * (low + share * (high - low)) for share in side] for side in SIDES]
+    return np.concatenate([cosines_between(length, *of) for of in edges])
 
 
 def lines(places: Iterable[int], parts: Sequence[str]) -> Iterator[bytes]:
     """Yield a fingerprint line for each part that is searched; its id is `PICTURE.PART`.
 
-    >>> [line[:8] for line in lines([7], ["ab" * 32 + "00" * 32 * 4])]
-    [b'7.0 abab']
+    Those between strips have the numbers 5 to 9.
+
+    >>> [line[:8] for line in lines([0], ["ab" * 32 + "00" * 32 * 4])]
+    [b'0.0 abab']
     """
     digits = BITS // 4
     for k in places:
-        for part in SEARCHED if parts[k] else ():
+        for part in range(len(parts[k]) // digits):
             hash_ = parts[k][part * digits : (part + 1) * digits]
-            if hash_.strip("0"):
+            if part % len(PARTS) in SEARCHED and hash_.strip("0"):
                 yield b"%d.%d %b\n" % (k, part, hash_.encode())
 
 
 def alike(candidates: Iterable[bytes], parts: Sequence[str], distance: int) -> Iterator[Pair]:
     """Yield pairs of pictures of which at least three parts are alike, given pairs of `lines`."""
-    seen: set[Pair] = set()
+    seen, found = set(), set[Pair]()
     for candidate in candidates:
-        (i, part), (j, other) = (id_.split(b".") for id_ in candidate.split(b"\t")[:2])
-        pair = min(int(i), int(j)), max(int(i), int(j))
-        if part == other and pair not in seen:
-            seen.add(pair)
-            one, two = (np.frombuffer(bytes.fromhex(parts[k]), np.uint64) for k in pair)
-            one, two = one.reshape(len(PARTS), -1), two.reshape(len(PARTS), -1)
-            near = popcount(one ^ two).sum(axis=1) <= distance
-            if (near & one.any(axis=1) & two.any(axis=1)).sum() >= ALIKE:
-                yield pair
+        ids = (id_.split(b".") for id_ in candidate.split(b"\t")[:2])
+        (i, part), (j, other) = sorted((int(k), int(part)) for k, part in ids)
+        both = (i, part // len(PARTS)), (j, other // len(PARTS))
+        if i == j or (part - other) % len(PARTS) or both in seen or (i, j) in found:
+            continue
+        seen.add(both)
+        one, two = (np.frombuffer(bytes.fromhex(parts[k]), np.uint64) for k in (i, j))
+        one, two = (
+            of.reshape(-1, len(PARTS), BITS // 64)[place]
+            for of, (_, place) in zip((one, two), both)
+        )
+        near = popcount(one ^ two).sum(axis=1) <= distance
+        if (near & one.any(axis=1) & two.any(axis=1)).sum() >= ALIKE:
+            found.add((i, j))
+            yield i, j
 
 
 def inverted(hashes: bytes, distance: int) -> bytes:
