@@ -134,7 +134,8 @@ Pillow is needed: pip install pillow; for HEIC also: pip install pillow-heif.
     python3 -m neardup images --output removed photos old/photos > removed.tsv
 
 A line has the paths of two pictures, the share of equal bits, and the number of bits that differ:
-more than --distance for photos alike but for a mark, such as a logo, for which none is removed.
+more than --distance for photos alike but for a mark, such as a logo, or a cut, for which none is
+removed.
 In paths, blanks, % and bytes that are not UTF-8 are written as %XX.
 """
 
@@ -184,12 +185,12 @@ def main() -> None:
                         write_to(sink, (line(every[k][0].path, hashes(k)) for k in some))
 
             write(lambda k: every[k][1].hashes)
-            marks: set[str] = set()
+            marks, left = set[str](), list[str]()
             if args.output in ("pairs", LEAKS) and kept:
-                added = _marked(folder, [of for _, of in every], new, args)
+                added = _marked(folder, [of for _, of in every], new, args, left)
                 lines.rename(folder / UNMARKED)
                 write(lambda k: every[k][1].hashes + b"".join(added[k]))
-                marks = {ids[k] for k, hashes in added.items() if hashes}
+                marks = {ids[k] for k, hashes in added.items() if any(hashes)}
             if args.output in PATHS and kept:
                 more = opened_cache(args, PICTURES, measures_kind())
                 stack.callback(more.close)
@@ -205,7 +206,7 @@ def main() -> None:
         searched = Searched(LeakLines(), tally, old_tally, pictures_in(stored), of_old)
         known = {id_: (of, found.hashes) for id_, of, (_, found) in zip(ids, facts, every)}
         said = find(lines, args, old, answer, known, flat, searched, marks) if tally.results else []
-        said += [note for _, notes in stored.values() for note in notes]
+        said += left + [note for _, notes in stored.values() for note in notes]
         if len(stored) < len(args.against):
             said += [f"--against: {row}" for row in old_tally.summary("").splitlines()[:-1]]
         tally.report(cache.note, said)
@@ -271,14 +272,15 @@ def _groups(inputs: list[Path], ids: list[str], args: argparse.Namespace) -> lis
 
 
 def _marked(
-    folder: Path, every: list[Fingerprint], new: int, args: argparse.Namespace
+    folder: Path, every: list[Fingerprint], new: int, args: argparse.Namespace, said: list[str]
 ) -> dict[int, list[bytes]]:
-    """Return hashes to add to those of pictures, so that pictures alike but for a mark are pairs.
+    """Return hashes to add to those of pictures, so that those alike but for a mark are pairs.
 
-    Such a hash is that of the other picture, with --distance of its bits inverted: with more than
-    one bit fewer in common, a copy of it is no pair.
+    The first are those of cuts.  Any other is that of another picture, with --distance of its bits
+    inverted: if one more bit differs, a copy of it is no pair.  `said` gets a line for what is left
+    out.
     """
-    added: dict[int, list[bytes]] = defaultdict(list)
+    added = {k: [bytes.fromhex(of.cuts)] for k, of in enumerate(every)}
     parts, most = [of.parts for of in every], min(picture_parts.DISTANCE, args.distance)
     inputs = folder / "parts", folder / "old parts"
     for path, some in zip(inputs, (range(new), range(new, len(every)))):
@@ -286,6 +288,7 @@ def _marked(
             write_to(sink, picture_parts.lines(some, parts))
     if not inputs[0].stat().st_size:
         return added
+    full = 0
     answer, old = folder / "candidates", bool(inputs[1].stat().st_size)
     words = ["--input=fingerprints", "--exact", f"--distance={most}", "-q", "-o", str(answer)]
     words += [f"--against={inputs[1]}"] * old + ["--between"] * (old and args.between)
@@ -294,7 +297,10 @@ def _marked(
         for i, j in picture_parts.alike(candidates, parts, most):
             if bits_between(every[i].hashes, every[j].hashes) > args.distance:
                 k, other = sorted((i, j), key=lambda k: (k >= new, len(added[k])))
-                added[k].append(picture_parts.inverted(every[other].hashes, args.distance))
+                full += len(added[k]) > picture_parts.MAX_ADDED
+                if len(added[k]) <= picture_parts.MAX_ADDED:
+                    added[k].append(picture_parts.inverted(every[other].hashes, args.distance))
+    said += [f"{many(full, 'pairs')} alike but for a mark left out, of very many"] * bool(full)
     return added
 
 
@@ -388,7 +394,7 @@ def find(
         against = f", compared with {many(pictures_in(old), 'old pictures')}" * bool(old)
         return [f"{many(count, 'pictures')} {args.output}{doubtful}{gone_too}{against}"]
     noun = "pairs" if args.output in ("pairs", "links") else "pictures in clusters"
-    few = f", {len(marked_pairs):,} of them alike but for a mark" * bool(marked_pairs)
+    few = f", {len(marked_pairs):,} of them alike but for a mark or a cut" * bool(marked_pairs)
     return [f"{many(count, noun)} among {among}{few}"]
 
 

@@ -161,12 +161,14 @@ def centre(box: Box, share: float) -> Box:
     return top + down, bottom - down, left + across, right - across
 
 
+_X = 2 * np.arange(SIDE) + 1
+_COSINES = np.sqrt(2 / SIDE) * np.cos(np.pi * np.outer(np.arange(1, WAVES + 1), _X) / (2 * SIDE))
+
+
 @lru_cache(maxsize=4096)
 def cosines_between(length: int, low: float, high: float) -> Floats:
     """Return the matrix (16, length) from a side's pixels to its cosine waves in `low` … `high`."""
-    wave, x = np.arange(1, WAVES + 1)[:, np.newaxis], np.arange(SIDE)
-    cosines = np.sqrt(2 / SIDE) * np.cos(np.pi * wave * (2 * x + 1) / (2 * SIDE))
-    return (cosines @ areas_between(length, low, high)).astype(np.float32)
+    return (_COSINES @ areas_between(length, low, high)).astype(np.float32)
 
 
 @lru_cache(maxsize=64)

@@ -125,6 +125,7 @@ class Fingerprint(NamedTuple):
     date: str
     frames: int = 1
     parts: str = ""  # of a still: the hashes of `picture_parts`, in hex
+    cuts: str = ""  # if it has parts
 
 
 def hashing(variants: Variants, seconds: float) -> Work:
@@ -157,7 +158,10 @@ def fingerprint(file: FoundFile, variants: Variants) -> Fingerprint | Failure:
     hashes[1:, -1] ^= INVERTED
     still = not (variants.no_variants or picture.later)
     of_parts = picture_parts.part_hashes(picture.grey) if still else ""
-    return Fingerprint(hashes.tobytes(), quality, *picture[1:5], of_parts)
+    cuts = picture_parts.cut_hashes(picture.grey) if of_parts else hashes[:0]
+    cuts[:, -1] ^= INVERTED
+    hex_ = of_parts, cuts.tobytes().hex()
+    return Fingerprint(hashes.tobytes(), quality, *picture[1:5], *hex_)
 
 
 def has_waves(waves: Floats) -> bool:

@@ -528,7 +528,7 @@ def test_an_animation_removed_for_its_first_frame_is_doubtful(tmp_path: Path) ->
 
 
 def marked_copies(top: Path) -> Path:
-    """Write a picture, three marked copies and a plain one, others, and icons with a badge."""
+    """Write a picture, marked, cut and plain copies, other pictures, and icons with a badge."""
     whole = drawing(2, 640, 480)
     saved(whole, top / "whole.png")
     badge = ImageOps.expand(Image.new("RGB", (120, 100), (200, 30, 40)), 20, "white")
@@ -543,6 +543,7 @@ def marked_copies(top: Path) -> Path:
     caption = ImageOps.expand(whole, (0, 90, 0, 0), "white")
     ImageDraw.Draw(caption).text((20, 10), "what nobody saw", "black", ImageFont.load_default(40))
     saved(caption, top / "caption.jpg", quality=85)
+    saved(whole.crop((45, 0, 640, 480)), top / "cut.jpg", quality=85)
     for seed in (3, 4):
         saved(drawing(seed, 640, 480), top / f"{seed}.png")
     for name, colour in (("red", "red"), ("blue", "blue")):
@@ -562,13 +563,14 @@ def test_copies_with_a_mark_are_pairs_and_none_of_them_is_removed(tmp_path: Path
     named = {tuple(sorted(names)) for names in names_in(result)}
     copies = ["caption.jpg", "logo.jpg", "plain.jpg", "whole.png", "words.webp"]
     other_marks = {("caption.jpg", "logo.jpg"), ("logo.jpg", "words.webp")}
-    assert named | other_marks == {*itertools.combinations(copies, 2)}
+    cuts = {("cut.jpg", "plain.jpg"), ("cut.jpg", "whole.png")}
+    assert named | other_marks == {*itertools.combinations(copies, 2)} | cuts
     bits = {
         tuple(sorted(names)): int(line.rsplit(b"\t", 1)[1])
         for names, line in zip(names_in(result), sorted(result.out.splitlines()))
     }
     assert {names for names, many in bits.items() if many <= 31} == {("plain.jpg", "whole.png")}
-    assert "8 pairs among 9 pictures, 7 of them alike but for a mark\n" in result.err
+    assert "10 pairs among 10 pictures, 9 of them alike but for a mark or a cut\n" in result.err
     assert "words.webp" not in (tmp_path / "page.html").read_text()
     assert names_in(images(tmp_path, top, output="removed")) == [("plain.jpg", "whole.png")]
     assert ("logo.jpg",) in names_in(images(tmp_path, top, output="kept"))
