@@ -188,6 +188,8 @@ def main() -> None:
             marks, left = set[str](), list[str]()
             if args.output in ("pairs", LEAKS) and kept:
                 added = _marked(folder, [of for _, of in every], new, args, left)
+                if stored:  # bits are not known of a cut of theirs
+                    added = {k: hashes[1:] for k, hashes in added.items()}
                 lines.rename(folder / UNMARKED)
                 write(lambda k: every[k][1].hashes + b"".join(added[k]))
                 marks = {ids[k] for k, hashes in added.items() if any(hashes)}

@@ -54,9 +54,8 @@ RANGES = [
     (0.075, 0.925),
     (0.1, 0.9),
 ]
-CUTS = [(0, k) for k in range(1, 9)] + [
-    (k, 0) for k in range(1, 9)
-]  # places in RANGES, as in PARTS
+# Places in RANGES, as in PARTS: of a side, of two sides, of all.
+CUTS = [(0, k) for k in range(1, 9)] + [(k, 0) for k in range(1, 9)]
 CUTS += [(k + i, k + j) for k in (1, 2) for i in (0, 4) for j in (0, 4)] + [(9, 9), (10, 10)]
 MAX_ADDED = 256 - 32 - len(CUTS)  # hashes of other pictures in a line
 SEARCHED = (0, 3, 4)  # parts of which candidates have one in common
@@ -128,16 +127,14 @@ def _strip(lines: Bytes) -> float:
     if np.count_nonzero(np.abs(first - level) <= NEAR) < LEVEL * len(first):
         return 0.0
     widest = int(MAX_STRIP * len(lines))
-    apart = np.abs(lines[: widest + 2] - level)
+    apart = np.abs(lines[: widest + 2].astype(np.int16) - level)
     near, far = (apart <= NEAR).mean(axis=1), (apart > FAR).mean(axis=1) >= 0.5
     mostly = np.cumsum(near) >= MOSTLY * np.arange(1, len(near) + 1)
     edges = (near >= LEVEL)[:widest] & mostly[:widest] & (far[1:-1] | far[2:])
     if not edges.any():
         return 0.0
     end = int(np.flatnonzero(edges)[-1]) + 1
-    mixed, row = (lines[end : end + 2] - level).astype(
-        np.float32
-    )  # the first one may be partly strip
+    mixed, row = lines[end : end + 2].astype(np.float32) - level  # `mixed` may be partly strip
     return end + 1 - float(np.clip(mixed @ row / max(float(row @ row), 1.0), 0, 1))
 
 
