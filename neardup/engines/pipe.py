@@ -113,6 +113,10 @@ Takes what step.py decide wrote with --output kept, and the files of mapper.py i
     ./mapper.py --output kept FILE… | LC_ALL=C sort | ./reducer.py --output kept \\
         | LC_ALL=C sort | ./step.py decide --output kept > decided.tsv
     ./step.py keep --decided decided.tsv FILE… > clean.txt
+
+For a list of removed records, too, type mapper.py --output removed: it also sends ids, so that
+step.py decide reports those that kept records have, too.
+
     cut -f 2- decided.tsv > removed.tsv
 
 With --output marked it writes all lines, with more columns, and takes the options of mapper.py.

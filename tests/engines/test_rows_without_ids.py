@@ -160,6 +160,11 @@ def test_the_pipe_counts_them_only_where_ids_are_listed(tmp_path: Path) -> None:
         else:
             assert b"~" not in keyed
             assert "have, too" not in result.err
+    keyed = in_order(succeed([*MAPPER, "--output=removed", *files], tmp_path).out)
+    edges = in_order(succeed([*REDUCER, "--output=kept"], tmp_path, keyed).out)
+    result = succeed([*DECIDE, "--output=kept"], tmp_path, edges)
+    removed = b"".join(line[17:] for line in result.out.splitlines(keepends=True))
+    assert same_ids.remark(removed, files) in result.err
     refused = run([*REDUCER], tmp_path, b"~7\n")
     assert "~7" in refused.err
     assert refused.code == 1
