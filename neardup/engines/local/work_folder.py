@@ -152,11 +152,14 @@ class RunWork:
             data = file.read()
         data = data[: data.rfind(b"\n") + 1]
         self._settled += len(data)
-        _sync(self.root)
-        self._append({"lasting": self._settled}, lasting=True)
+        self._wait()
         for line in map(json.loads, data.splitlines()):
             for name in line.get("spent", ()):
                 (self.files / name).unlink(missing_ok=True)  # another process may do the same
+
+    def _wait(self) -> None:
+        _sync(self.root)
+        self._append({"lasting": self._settled}, lasting=True)
         self._synced, self._to_remove = time.monotonic(), 0
 
     def reports(self, last: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -188,6 +191,8 @@ class RunWork:
         """Begin a session: remove the files of unfinished steps."""
         self._append({"session": len(self._sessions)})
         self._settled = self.log.stat().st_size
+        if self.done:  # by a session that was killed, perhaps before the disk had it
+            self._wait()
         for entry in os.scandir(self.files):
             if entry.name not in self.valid and OURS.fullmatch(entry.name):
                 os.unlink(entry.path)
