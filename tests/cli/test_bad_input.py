@@ -271,8 +271,8 @@ def damaged_files() -> dict[str, bytes]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "name"),
-    [(command, name) for command in (MAPPER, INLINE) for name in damaged_files()]
-    + [(JOBS_2, "cut.gz"), (JOBS_2, "noise.bz2")],
+    [(MAPPER, name) for name in damaged_files()]
+    + [(command, name) for command in (INLINE, JOBS_2) for name in ("cut.gz", "noise.bz2")],
     ids=lambda value: value if isinstance(value, str) else Path(value[-1]).name,
 )
 def test_a_damaged_file(command: list[str], name: str, tmp_path: Path) -> None:

@@ -35,11 +35,10 @@ CHANGES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", CHANGES)
 @pytest.mark.parametrize(
-    "command",
-    [[*RUN_LOCAL, "--output=kept"], [*LOCAL, "--exact"]],  # which both call sort in between
-    ids=["run_local", "mrjob local"],
+    ("how", "command"),  # both commands call sort in between
+    [(how, [*RUN_LOCAL, "--output=kept"]) for how in CHANGES]
+    + [(how, [*LOCAL, "--exact"]) for how in ("replaced by as many lines", "removed")],
 )
 def test_no_answer_of_an_input_that_changed_before_its_second_reading(
     command: Command, how: str, tmp_path: Path

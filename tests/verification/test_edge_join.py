@@ -4,7 +4,7 @@ from fractions import Fraction
 from itertools import permutations
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from neardup.lines.answer_lines import parse_pair
@@ -93,6 +93,7 @@ def test_every_pair_that_has_a_new_record(lines, threshold, between, sizes):
 
 
 @pytest.mark.slow
+@settings(max_examples=10)
 @given(records(old=True), st.sampled_from(["0.6", "0.8", "1"]), st.booleans(), SIZES)
 @example(SAME, "1", False, USUAL)
 @example(NESTED, "1", False, USUAL)
