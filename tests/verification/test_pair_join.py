@@ -98,7 +98,7 @@ def test_links_connect_what_the_pairs_connect(seed):
 @pytest.mark.parametrize("bucket_bytes", [2, 400, 4000])
 def test_links_of_spilled_buckets_connect_the_same(bucket_bytes):
     records = families(7, count=3, universe=100)
-    settings = settings_of("--threshold=0.6", "--output=links", *CERTAIN)
+    settings = settings_of("--threshold=0.6", "--output=links", "--bands=20", "--rows=1")
     lines = mapped(record_lines(records), settings)
     links = pairs_in(reduced(lines, settings, bucket_bytes))
     whole = oracle(records, "0.6")
