@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from hypothesis import strategies as st
 
+from neardup.lines.id_lines import MARK
 from neardup.options import table
 from neardup.options.settings import Settings
 from neardup.options.table import Options
@@ -89,7 +90,12 @@ def mapped(data: bytes, settings: Settings) -> list[bytes]:
     """Return the mapper's lines for whole record lines, in byte order as after the shuffle."""
     blocks = [Block("", 1, data)]
     pieces = map_records(blocks, settings, Counters("mapper"))
-    return sorted(b"".join(piece for _, piece in pieces).splitlines(keepends=True))
+    return without_ids(b"".join(piece for _, piece in pieces).splitlines(keepends=True))
+
+
+def without_ids(lines: list[bytes]) -> list[bytes]:
+    """Return keyed lines in order, without the ids that are sent beside them (`id_lines`)."""
+    return sorted(line for line in lines if not line.startswith(MARK))
 
 
 def reduced(
