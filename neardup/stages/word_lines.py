@@ -25,7 +25,7 @@ from neardup.reading import shingling
 from neardup.reading.cleaning import APOSTROPHE, PUNCTUATION_BLANKS, Cleaning, whole
 
 MOST_PIECES, LONGEST_PIECE = 1 << 17, 64  # in the cache: some 30 MB
-PART, SPACE = 1 << 18, re.compile(r"\s")  # characters
+PART, SPACE = 1 << 12, re.compile(r"\s")  # characters
 BLANK, LINE_END = ord(" "), ord("\n")
 _BLANK = np.array([chr(code).isspace() for code in range(0x3002)])  # U+3000 is the last one
 
@@ -57,10 +57,17 @@ class Words(dict[str, bytes]):
         return b"".join(self._line(part) for part in _parts(text))
 
     def _line(self, text: str) -> bytes:
-        if self._is_plain(text):
-            found = text.encode().translate(shingling.FOLDED).split()
-            return b" ".join(found) + b" " if found else b""
-        return b"".join(map(self.__getitem__, whole(text).split()))
+        if self._clean.names:
+            return b"".join(map(self.__getitem__, whole(text).split()))
+        found = whole(text).encode().translate(shingling.FOLDED).split()
+        if not text.isascii():
+            words = (piece if piece.isascii() else self._words(piece) for piece in found)
+            found = list(filter(None, words))
+        return b" ".join(found) + b" " if found else b""
+
+    def _words(self, piece: bytes) -> bytes:
+        """Return the words of a piece, which may have blanks beyond ASCII in it."""
+        return b"".join(map(self.__getitem__, piece.decode().split()))[:-1]
 
     def spans(self, text: str) -> np.ndarray:
         """Return where each word begins and ends in its text: int64 (words, 2), in characters.
@@ -77,18 +84,17 @@ class Words(dict[str, bytes]):
         codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
         blank = _BLANK[np.minimum(codes, len(_BLANK) - 1)]
         pieces = np.flatnonzero(np.diff(blank, prepend=True, append=True)).reshape(-1, 2)
-        if self._is_plain(text):
+        plain = not self._clean.names
+        if plain and text.isascii():
             return pieces
         found = whole(text).split()
-        counts = np.array([self[piece].count(b" ") for piece in found], np.int64)
+        each = (1 if plain and piece.isascii() else self[piece].count(b" ") for piece in found)
+        counts = np.fromiter(each, np.int64, len(found))
         spans, ends = np.repeat(pieces, counts, axis=0), np.cumsum(counts)
         for i in np.flatnonzero(counts > 1).tolist():
             if inside := self._inside(found[i]):
                 spans[ends[i] - counts[i] : ends[i]] = pieces[i, 0] + np.array(inside)
         return spans
-
-    def _is_plain(self, text: str) -> bool:
-        return not self._clean.names and text.isascii()
 
     def _inside(self, piece: str) -> list[tuple[int, int]]:
         """Return the spans of the words in a piece; [] if they cannot be told apart."""
