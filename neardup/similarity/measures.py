@@ -426,9 +426,11 @@ def millionths(dot: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarra
     >>> [column.tolist() for column in millionths(*np.array([[1, 125], [2, 128], [1, 128]]))]
     [[707107, 976562], [1000000, 1000000]]
     """
-    values = zip(dot.tolist(), x.tolist(), y.tolist())
-    rounded = [_root_in_millionths(d * d, a * b) for d, a, b in values]
-    return np.array(rounded, dtype=np.int64), np.full(len(rounded), 10**6)
+    cosine = dot.astype(np.float64) / np.sqrt(x.astype(np.float64) * y.astype(np.float64)) * 1e6
+    rounded = np.rint(cosine).astype(np.int64)
+    for i in np.flatnonzero(np.abs(cosine - rounded) > 0.5 - 1e-6).tolist():  # errors are 1e-9
+        rounded[i] = _root_in_millionths(int(dot[i]) ** 2, int(x[i]) * int(y[i]))
+    return rounded, np.full(len(rounded), 10**6)
 
 
 def _root_in_millionths(part: int, whole: int) -> int:
