@@ -239,8 +239,10 @@ def reduce_buckets(
     Lines of repeated ids follow, if the mapper has sent ids, in one block.
     """
     ids = id_lines.Parted(blocks)
-    some = ids.before if settings.output.decides == RECORDS else blocks
-    yield from join_buckets(batches_of_lines(some, counters), settings, counters, settings.mark)
+    some = batches_of_lines(ids.before, counters)
+    yield from join_buckets(some, settings, counters, settings.mark)
+    if ids and settings.output.decides != RECORDS:
+        raise StageError("mapper and reducer need the same --output; the mapper had another one")
     if ids:
         yield from id_lines.format_repeated(ids.ids)
 

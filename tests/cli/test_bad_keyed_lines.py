@@ -158,3 +158,10 @@ def test_shared_keys_of_other_options_are_refused(flags: str, tmp_path: Path) ->
     result = run([*SHARE_KEYS, "reduce"], tmp_path, blocks)
     assert result.code == 1
     assert "run share map again, and share reduce with the same options" in result.err
+
+
+def test_lines_of_ids_alone_are_refused_where_no_ids_are_wanted(tmp_path: Path) -> None:
+    result = run(REDUCER, tmp_path, b"~a\n~a\n")
+    assert (result.code, result.out) == (1, b"")
+    assert "need the same --output" in result.err
+    assert succeed([*REDUCER, "--output=removed"], tmp_path, b"~a\n~a\n").out == b"~a\t2\n"
