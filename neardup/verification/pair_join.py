@@ -109,7 +109,8 @@ class PairJoin:
         """Return the lines of `of_pairs` as blocks in byte order, each pair once.
 
         None if there are more than `most` pairs of records, which take 100 bytes each, if two
-        records of a collection have one id, or if lines depend on more than ids and sets.
+        records of a collection have one id, or if a line has more than ids, a similarity, and the
+        collection and direction of its pair.
         """
         members, across = batch.records, self.pairs.across
         later, matches = later_in_run(members), members[left] * members[right]
@@ -142,7 +143,7 @@ class PairJoin:
         return self._lines_in_order(*ranked, old, np.append(i, a), np.append(j, b), millionths)
 
     def _of_collections(self, old: np.ndarray, *columns: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return the rows of the columns, of which the first two are a pair's records, to print."""
+        """Return the pairs that are asked for; the first two columns are their records."""
         a, b = old[columns[0]], old[columns[1]]
         wanted = a != b if self.pairs.between else ~(a & b)
         return tuple(column[wanted] for column in columns)

@@ -86,7 +86,7 @@ def main() -> None:
         unchanged = Unchanged(names)
         client = stack.enter_context(connected(args, folder))
         steps = Steps(client, folder, options)
-        reports = steps.run(steps.prepared(args, settings))
+        reports = steps.run(steps.prepared(args, settings), settings)
         if counts_first(options):
             path = os.path.join(folder, "counts")
             settings = Settings.of(options, read_counts(path, own=True))
@@ -223,7 +223,7 @@ class Steps:
     def __init__(self, client: Any, folder: str, options: Options):
         self.client, self.folder, self.options = client, folder, options
 
-    def prepared(self, args: argparse.Namespace, settings: Settings) -> tuple[DaskJob, Settings]:
+    def prepared(self, args: argparse.Namespace, settings: Settings) -> DaskJob:
         """Cut the files into splits, and write what tasks need to the folder."""
         old = list(self.options.against)
         names = [*old, *args.files]
@@ -247,11 +247,10 @@ class Steps:
         listed = bool(args.removed) or settings.lists_ids
         job = DaskJob(options, settings.not_pairs, numbered, names, parts, listed)
         Path(self.folder, JOB).write_bytes(pickle.dumps(job))
-        return job, settings
+        return job
 
-    def run(self, prepared: tuple[DaskJob, Settings]) -> list[dict[str, Any]]:
+    def run(self, job: DaskJob, settings: Settings) -> list[dict[str, Any]]:
         """Run the tasks; return their reports."""
-        job, settings = prepared
         splits, reports = range(len(job.splits)), list[dict[str, Any]]()
         counted: Any = None
         if counts_first(self.options):
