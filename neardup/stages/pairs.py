@@ -242,7 +242,8 @@ def reduce_buckets(
     some = batches_of_lines(ids.before, counters)
     yield from join_buckets(some, settings, counters, settings.mark)
     if ids and settings.output.decides != RECORDS:
-        raise StageError("mapper and reducer need the same --output; the mapper had another one")
+        first = shown(id_lines.MARK + next(ids.ids))
+        raise StageError(f"got the id {first}: mapper and reducer need the same --output")
     if ids:
         yield from id_lines.format_repeated(ids.ids)
 
