@@ -26,7 +26,7 @@ test: .venv/.test ## the tests of every part and every engine without Java, in t
 
 THOROUGH = --hypothesis-profile=thorough
 slow-test: .venv/.test-all ## the slow ones: packaging, documents, interruption, many engines and cases
-	$(VENV) -m pytest --numprocesses=auto --dist=worksteal -m 'slow and not hadoop and not browser and not spark' $(THOROUGH)
+	$(VENV) -m pytest --numprocesses=auto --dist=worksteal -m 'slow and not hadoop and not browser and not spark' $(THOROUGH) $(EXAMPLES)
 
 test-all: ## both, with more examples; 15 to 30 minutes on two cores
 	$(MAKE) test EXAMPLES=$(THOROUGH)

@@ -33,13 +33,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before the slow ones are left out
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark all but the first fast case of each `first_case` test as slow."""
-    every = config.getoption("--first-cases")
-    seen: set[str] = set()
+    """Mark all but the first fast case of each `first_case` test as slow.
+
+    With --first-cases, keep one case of each test among the fast ones, and one among the slow ones.
+    """
+    one = config.getoption("--first-cases")
+    seen: set[tuple[str, bool]] = set()
+    left_out: set[pytest.Item] = set()
     for item in items:
         test = item.nodeid.partition("[")[0]
-        some = every or item.get_closest_marker("first_case")
-        if some and not item.get_closest_marker("slow"):
-            if test in seen:
-                item.add_marker(pytest.mark.slow)
-            seen.add(test)
+        slow = item.get_closest_marker("slow") is not None
+        if not slow and item.get_closest_marker("first_case") and (test, False) in seen:
+            item.add_marker(pytest.mark.slow)
+            slow = True
+        if one and (test, slow) in seen:
+            left_out.add(item)
+        seen.add((test, slow))
+    if left_out:
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=list(left_out))
