@@ -26,19 +26,22 @@ PAUSE = 0.5
 NEARDUP = [sys.executable, "-m", "neardup"]
 
 
-def memory_of(session: int) -> tuple[int, int]:
-    """Return the bytes of all processes of a session, and of the largest one at its largest.
+def memory_of(session: int) -> tuple[int, int, int]:
+    """Return the bytes of all processes of a session, without pages of files, and of the largest.
 
-    Of all processes together, shared pages are counted once.
+    Of all processes together, shared pages are counted once; the largest is at its own peak.
     """
-    total = largest = 0
+    total = own = largest = 0
     for entry in Path("/proc").iterdir():
         with suppress(OSError, ValueError, IndexError):
             if os.getsid(int(entry.name)) == session:
                 rollup, status = ((entry / name).read_text() for name in ("smaps_rollup", "status"))
-                total += 1024 * int(re.findall(r"^Pss: +(\d+)", rollup, re.M)[0])
+                found = re.findall(r"^(Pss\w*): +(\d+)", rollup, re.M)
+                pages = {name: int(kib) for name, kib in found}
+                total += 1024 * pages["Pss"]
+                own += 1024 * (pages["Pss"] - pages["Pss_File"])
                 largest = max(largest, 1024 * int(re.findall(r"^VmHWM:\s+(\d+)", status, re.M)[0]))
-    return total, largest
+    return total, own, largest
 
 
 class Measured:
@@ -46,7 +49,7 @@ class Measured:
 
     def __init__(self, command: list[str], answer: Path, kills: int = 0, between: float = 0):
         rng, began, before = random.Random(1), time.monotonic(), os.times()
-        self.peak = self.largest = self.kills = 0
+        self.peak = self.own = self.largest = self.kills = 0
         code = -signal.SIGKILL
         while code == -signal.SIGKILL:
             with answer.open("wb") as sink, open(f"{answer}.err", "wb") as err:
@@ -54,7 +57,8 @@ class Measured:
             until = time.monotonic() + rng.uniform(0, 2 * between)
             while process.poll() is None:
                 now = memory_of(process.pid)
-                self.peak, self.largest = max(self.peak, now[0]), max(self.largest, now[1])
+                self.peak, self.own = max(self.peak, now[0]), max(self.own, now[1])
+                self.largest = max(self.largest, now[2])
                 if self.kills < kills and time.monotonic() > until:
                     os.killpg(process.pid, signal.SIGKILL)
                     self.kills += 1

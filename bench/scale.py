@@ -119,6 +119,7 @@ def figures(run: Measured, data: Path, records: int, copies: float, output: str)
         "cpu": run.cpu,
         "largest": run.largest,
         "all": run.peak,
+        "own": run.own,
         "load": os.getloadavg()[1],
         "kills": run.kills,
         "digest": run.digest,
