@@ -287,7 +287,7 @@ KILLED = """
 
 SIGKILL of the whole process group at random moments; the same line then goes on. CPU seconds of
 killed processes are not known. What is done again does not grow with the input: at most one step of
-each process, of 32 in each stage. If the machine itself fails, finished steps of the last ten
+each process, of 48 in each stage. If the machine itself fails, finished steps of the last ten
 seconds may be done again, too.
 
 {records:,} records:

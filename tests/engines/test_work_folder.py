@@ -33,7 +33,7 @@ OURS = "neardup.work"
 
 @pytest.fixture(scope="module")
 def medium(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a file that is divided into 32 shares."""
+    """Return a file that is divided into many shares."""
     path = tmp_path_factory.mktemp("medium") / "medium.txt"
     lines = VIDEOS.read_bytes().splitlines(keepends=True)
     more = (line.replace(b"VIDEO_", b"V%d_" % i) for i in range(8) for line in lines)

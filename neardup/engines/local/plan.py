@@ -42,7 +42,7 @@ from neardup.stages.segment import Segment
 FEW_WORKERS = 8  # so many may be started for an input of any size
 ONE_WORKER_BYTES = 1 << 16  # so many bytes take at most 10 ms; starting a worker takes 5 ms
 MOST_WORKERS = 240  # each reducer opens a file of every mapper
-SHARES, MORE_SHARES = 32, 16  # of the input of a run that can go on; and for each process
+SHARES, MORE_SHARES = 48, 24  # of the input of a run that can go on; and for each process
 WORK_PARTITIONS = 16  # of the keys, at least, in such a run
 PACKED = 4  # a compressed file is assumed to become so many times larger
 

@@ -9,7 +9,7 @@ one share of the partitions.  It writes files of its own, and removes those it h
 it is done.  Lines of run.jsonl, JSON objects:
 
     {"neardup": "0.1.0", "options": […], "inputs": [[path, inode, size, time, digest] …]}
-    {"shares": 32}                                          fixed when the run began
+    {"shares": 48}                                          fixed when the run began
     {"session": 2}                                          the run was started for the second time
     {"begun": ["count/mapper", 7]}
     {"done": ["count/mapper", 7], "made": {"records.7": [bytes, crc]}, "spent": […], "reports": […]}
