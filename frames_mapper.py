@@ -8,16 +8,10 @@ import sys
 # else is imported from there.
 sys.path[:0] = [os.path.dirname(of(__file__)) for of in (os.path.realpath, os.path.abspath)]
 try:
-    import neardup.runtime  # noqa: F401
+    from neardup.runtime.interpreter import start
 except ImportError:
     sys.exit(os.path.basename(__file__) + ": needs the folder neardup beside it; ship both")
 del sys.path[:2]
 
-from neardup.runtime.interpreter import require
-
-require("numpy")
-
-from neardup.media.videos.video_tasks import frames_mapper
-
 if __name__ == "__main__":
-    sys.exit(frames_mapper())
+    sys.exit(start("frames_mapper.py"))

@@ -1,4 +1,4 @@
-"""Find a Python that has the packages that a script needs, before they are imported.
+"""Find a Python that has the packages that a program needs, before they are imported.
 
 To import this module silences Ctrl-C, so programs import it first.
 """
@@ -20,6 +20,23 @@ from types import TracebackType
 TRIED = "NEARDUP_PYTHON"  # the environment variable that keeps one exec from leading to another
 # When loaded, numpy starts a thread for each core; nothing here needs them.
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
+# Each script: its module, its function there, and the packages that it needs.
+SCRIPTS = {
+    "mapper.py": ("engines.pipe", "mapper", "numpy"),
+    "reducer.py": ("engines.pipe", "reducer", "numpy"),
+    "dedup_reducer.py": ("engines.pipe", "dedup", "numpy"),
+    "step.py": ("engines.pipe", "step", "numpy"),
+    "frames_mapper.py": ("media.videos.video_tasks", "frames_mapper", "numpy"),
+    "job.py": ("engines.mrjob.mrjob_launcher", "main", "numpy", "mrjob"),
+}
+
+
+def start(script: str) -> int:
+    """Run a script of SCRIPTS, if need be under another Python; return its exit code."""
+    module, function = SCRIPTS[script][:2]
+    require(*SCRIPTS[script][2:])
+    code: int = getattr(importlib.import_module("neardup." + module), function)()
+    return code
 
 
 def require(*packages: str, name: str = "", module: str = "") -> None:

@@ -11,8 +11,7 @@ from tests.support.engines import JOB, ROOT, environment, succeed
 
 # mrjob takes what it lacks in new versions of Python from us, so before it is imported.
 PROGRAM = """
-from neardup.engines.mrjob import provide_dropped_modules
-provide_dropped_modules()
+import neardup.engines.mrjob
 from mrjob.hadoop import HadoopJobRunner
 from neardup.engines.hadoop.sizes import File
 from neardup.engines.mrjob.mrjob_launcher import fit
@@ -31,8 +30,7 @@ for given in ({}, theirs):
 
 SHIPS = """
 import sys
-from neardup.engines.mrjob import provide_dropped_modules
-provide_dropped_modules()
+import neardup.engines.mrjob
 from neardup.engines.hadoop import shipping
 from neardup.engines.mrjob.mrjob_jobs import NearDuplicates
 shipping.numpy = lambda version: f"/made/{version or 'here'}.tar.gz"

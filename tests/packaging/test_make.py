@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup.engines.hadoop import shipping
+from neardup.runtime.interpreter import SCRIPTS
 from tests.support.engines import ROOT, Result, program, run
 
 pytestmark = pytest.mark.slow
@@ -171,6 +171,6 @@ def test_an_interpreter_with_numpy_is_kept(folder: Path, tmp_path: Path) -> None
 
 
 def test_scripts_can_be_executed() -> None:
-    for name in (*shipping.SCRIPTS, "job.py", "run_local.sh"):
+    for name in (*SCRIPTS, "run_local.sh"):
         assert os.access(ROOT / name, os.X_OK)
     subprocess.run(["bash", "-n", ROOT / "run_local.sh"], check=True)

@@ -130,8 +130,7 @@ def _preload() -> None:
         name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
         if not any(word in name for word in LATER):
             importlib.import_module(name)
-    importlib.import_module("neardup.engines.mrjob").provide_dropped_modules()
-    for name in ("mrjob.inline", "neardup.engines.mrjob.mrjob_launcher"):
+    for name in ("neardup.engines.mrjob", "mrjob.inline", "neardup.engines.mrjob.mrjob_launcher"):
         importlib.import_module(name)
     gc.collect()
     gc.freeze()  # so that the children need no copies of what lies here

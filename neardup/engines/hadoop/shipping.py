@@ -24,6 +24,7 @@ from pathlib import Path
 
 from neardup.options.command_parser import flags
 from neardup.runtime.atomic_write import LOCKED, swept_folder
+from neardup.runtime.interpreter import SCRIPTS
 from neardup.runtime.program import StageError, UsageError
 
 NUMPY = "numpy-lib"  # in a task's folder
@@ -40,23 +41,11 @@ CONTENT = "content"  # the folder with an archive's content while it is made
 CAN_BE_SHIPPED = re.compile("[A-Za-z0-9/._+@-]+")
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 ROOT = Path(__file__).resolve().parents[3]
-# Each script, its module, and its function there.
-SCRIPTS = {
-    "mapper.py": ("engines.pipe", "mapper"),
-    "reducer.py": ("engines.pipe", "reducer"),
-    "dedup_reducer.py": ("engines.pipe", "dedup"),
-    "step.py": ("engines.pipe", "step"),
-    "frames_mapper.py": ("media.videos.video_tasks", "frames_mapper"),
-}
 SCRIPT = """import sys
 
-from neardup.runtime.interpreter import require
+from neardup.runtime.interpreter import start
 
-require("numpy")
-
-from neardup.{0} import {1}
-
-sys.exit({1}())
+sys.exit(start("{}"))
 """
 
 
@@ -83,7 +72,7 @@ def check_version(version: "str | None") -> None:
 def our_code() -> Path:
     """Archive the scripts and neardup/; return the archive's path; equal code gives equal bytes."""
     # An installed package lacks the scripts.
-    scripts = {name: SCRIPT.format(*main).encode() for name, main in SCRIPTS.items()}
+    scripts = {name: SCRIPT.format(name).encode() for name in SCRIPTS}
     files = sorted(path for path in (ROOT / "neardup").rglob("*") if path.suffix in (".py", ".so"))
     contents = {**scripts, **{str(path.relative_to(ROOT)): path.read_bytes() for path in files}}
 

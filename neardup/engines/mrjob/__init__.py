@@ -7,7 +7,7 @@ May import: as `engines`.
 It may also import `local` and `hadoop`, for what its runners have in common with them.
 
 mrjob 0.7.4 imports `pipes.quote`, and `find_executable` and `LooseVersion` of `distutils`, which
-Python 3.12 and later lack.  `provide_dropped_modules` provides them if they are missing.
+Python 3.12 and later lack.  To import this package provides those that are missing.
 """
 
 import importlib
@@ -39,9 +39,7 @@ def _provide(name: str, **contents: object) -> None:
         sys.modules[name] = module
 
 
-def provide_dropped_modules() -> None:
-    """Define modules that mrjob needs and newer Pythons lack; call this before importing mrjob."""
-    _provide("pipes", quote=shlex.quote)
-    _provide("distutils")
-    _provide("distutils.spawn", find_executable=shutil.which)
-    _provide("distutils.version", LooseVersion=loose_version)
+_provide("pipes", quote=shlex.quote)
+_provide("distutils")
+_provide("distutils.spawn", find_executable=shutil.which)
+_provide("distutils.version", LooseVersion=loose_version)

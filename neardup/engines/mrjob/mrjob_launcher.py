@@ -39,9 +39,9 @@ from neardup.stages.index_manifest import refuse_indexes
 from neardup.stages.token_counting import order_counts, sum_counts, with_cost_printed
 
 
-def main(script: str) -> int:
-    """Run job.py, whose path is `script`; return its exit code."""
-    NearDuplicates.SCRIPT = os.path.realpath(script)
+def main() -> int:
+    """Run job.py; return its exit code."""
+    NearDuplicates.SCRIPT = os.path.realpath(sys.argv[0])
     NearDuplicates.LAUNCH = lambda typed: Launcher(typed).run()
     return run("job.py", NearDuplicates.run)
 
