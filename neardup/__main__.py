@@ -33,7 +33,11 @@ COMMANDS = {
     "passages": ("tools.documents", "clean", "runs of words that occur in several texts"),
     "convert": ("commands", "clean", "tables and texts as JSON lines, which clusters can read"),
     "folders": ("tools.documents", "compare", "folders with mostly the same files, or in others"),
-    "find": ("commands", "compare", "the records of an index that are similar to those of a file"),
+    "find": (
+        "engines.local",
+        "compare",
+        "records of an index that are similar to those of a file",
+    ),
     "index": ("engines.local", "keep", "an index of old records, which are then not read again"),
     "sketch": ("tools.sketches", "keep", "a small sample of each record, in a file"),
     "similar": ("tools.sketches", "keep", "pairs of similar sketches, with a confidence interval"),

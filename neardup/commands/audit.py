@@ -22,7 +22,7 @@ from neardup.commands.truth import row
 from neardup.lines.answer_lines import ALL_PAIRS, exact_pair, parsed_lines
 from neardup.options.command_parser import VERBOSITY, flags
 from neardup.options.table import Options, integer
-from neardup.reading.input_files import Unchanged
+from neardup.reading.input_files import Unchanged, check_files, check_regular
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import as_called, whole
 from neardup.runtime.summary import QUIET
@@ -53,9 +53,9 @@ def main() -> None:
     measure: Measure = plain
     kind = truth.asked_kind(options)
     sample = IdSample(args.sample, integer("--seed", args.seed, 0, 2**64 - 1))
-    truth.check_files([*args.files, args.pairs])
+    check_files([*args.files, args.pairs])
     truth.check_all_pairs(args.pairs, options)
-    truth.check_regular(args.files)
+    check_regular(args.files)
     counters = Counters("audit", progress="records", verbosity=args.verbosity)
     counter = TokenCounter()
     unchanged = Unchanged(args.files)

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from neardup.commands.truth import check_files
 from neardup.options import table
 from neardup.options.command_parser import FILES, VERBOSITY
 from neardup.options.settings import Settings
 from neardup.reading import text_rows
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.input_check import NO_ID, BadLine
+from neardup.reading.input_files import check_files
 from neardup.reading.input_format import InputFormat
 from neardup.reading.row_files import json_text
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT, Row

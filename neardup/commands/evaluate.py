@@ -13,9 +13,10 @@ A pair is the two ids of a line, in this order.  The pairs of both files are hel
 
 import sys
 
-from neardup.commands.truth import CONFIDENCE, check_all_pairs, check_files, row
+from neardup.commands.truth import CONFIDENCE, check_all_pairs, row
 from neardup.lines.answer_lines import ALL_PAIRS, exact_pair, parsed_lines
 from neardup.options.command_parser import CommandParser, flags
+from neardup.reading.input_files import check_files
 from neardup.similarity.intervals import interval, ratio
 
 DESCRIPTION = """Compare the pairs of a run with the true ones: precision, recall and F1.

@@ -20,8 +20,8 @@ from neardup.options import table
 from neardup.options.command_parser import FILES, VERBOSITY, CommandParser, Flag, flags, read
 from neardup.options.settings import IDF_WITHIN, Settings, of_fingerprints
 from neardup.options.table import Options
-from neardup.reading.blocks import check_inputs
 from neardup.reading.field_values import ACROSS, WITHIN
+from neardup.reading.input_files import check_files
 from neardup.runtime.counters import Counters, RunFile, run_file_name
 from neardup.runtime.program import StageError, UsageError, not_one_of, one_of, write_all
 from neardup.runtime.summary import QUIET
@@ -106,22 +106,6 @@ def asked_kind(options: table.Options) -> Weighing | None:
             f"--measure is {options.measure}"
         )
     return kind
-
-
-def check_files(files: list[str]) -> None:
-    """Raise StageError for folders and missing files, UsageError if `-` is given twice."""
-    if files.count("-") > 1:
-        raise UsageError("-: standard input can be read only once; name - once")
-    check_inputs(files)
-
-
-def check_regular(files: list[str]) -> None:
-    """Raise UsageError for a pipe or standard input, which cannot be read twice."""
-    for name in files:
-        if not os.path.isfile(name):
-            raise UsageError(
-                f"{name}: must be read twice, but is not a regular file; copy it to one"
-            )
 
 
 def share(text: str) -> float:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from neardup.reading import blocks
 from neardup.reading.blocks import Block, Pieces
-from neardup.runtime.program import StageError
+from neardup.runtime.program import StageError, UsageError
 
 MANIFEST = "manifest.json"  # in the folder of an index
 TASK_BYTES = "mapreduce_map_input_length"
@@ -36,6 +36,22 @@ def is_index(path: "str | os.PathLike[str]") -> bool:
         raise
     except (OSError, ValueError):  # ValueError: a NUL
         return False
+
+
+def check_files(files: list[str]) -> None:
+    """Raise StageError for folders and missing files, UsageError if `-` is given twice."""
+    if files.count("-") > 1:
+        raise UsageError("-: standard input can be read only once; name - once")
+    blocks.check_inputs(files)
+
+
+def check_regular(files: list[str]) -> None:
+    """Raise UsageError for a pipe or standard input, which cannot be read twice."""
+    for name in files:
+        if not os.path.isfile(name):
+            raise UsageError(
+                f"{name}: must be read twice, but is not a regular file; copy it to one"
+            )
 
 
 class InputFile(NamedTuple):

@@ -18,7 +18,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from neardup.commands.truth import check_files, check_regular
 from neardup.decisions.kept_lines import check_one_answer, keep_in_one
 from neardup.engines.local import run
 from neardup.engines.local.answer_file import check_outputs, file_answer
@@ -38,7 +37,7 @@ from neardup.reading import shingling
 from neardup.reading.blocks import NEW, Block, file_places
 from neardup.reading.compressed import kind_by_name
 from neardup.reading.input_check import NO_SHINGLES
-from neardup.reading.input_files import InputFile
+from neardup.reading.input_files import InputFile, check_files, check_regular
 from neardup.reading.input_format import InputFormat
 from neardup.reading.row_files import fields_table
 from neardup.runtime import summary

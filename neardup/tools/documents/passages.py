@@ -20,7 +20,6 @@ from tempfile import TemporaryFile
 
 import numpy as np
 
-from neardup.commands.truth import check_files, check_regular
 from neardup.decisions.kept_lines import PlacesOf, check_one_answer, keep_in_one
 from neardup.decisions.marked_rows import check_files as check_columns
 from neardup.engines.local.answer_file import Answer, check_outputs, file_answer
@@ -30,7 +29,7 @@ from neardup.options.command_parser import SHARED, flags, plain_names, read
 from neardup.options.settings import Settings
 from neardup.reading.blocks import file_places
 from neardup.reading.compressed import kind_by_name
-from neardup.reading.input_files import InputFile
+from neardup.reading.input_files import InputFile, check_files, check_regular
 from neardup.reading.row_files import fields_table
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError, one_of, printable, whole

@@ -32,7 +32,7 @@ from neardup.options import table
 from neardup.options.command_parser import flags
 from neardup.options.settings import Settings
 from neardup.options.table import Options
-from neardup.reading.input_files import is_index
+from neardup.reading.input_files import check_files, is_index
 from neardup.reading.input_format import InputFormat
 from neardup.runtime.counters import Counters, RunFile, run_file_name
 from neardup.runtime.program import (
@@ -144,7 +144,7 @@ class Session:
 def main() -> None:
     args, options = _command_line()
     settings, _ = truth.exact_settings(options)
-    truth.check_files([args.pairs, *args.records])
+    check_files([args.pairs, *args.records])
     truth.check_all_pairs(args.pairs)
     making = settings.form.making()
     path = Path(args.verdicts or f"{args.pairs}.verdicts")

@@ -14,6 +14,7 @@ from neardup.options import table
 from neardup.options.command_parser import FOR_SETS, flags, plain_names
 from neardup.reading.blocks import Block
 from neardup.reading.fingerprint_lines import FINGERPRINTS
+from neardup.reading.input_files import check_files
 from neardup.reading.missing_fields import check_rows
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError, job_command, whole
@@ -72,7 +73,7 @@ def main() -> None:
         raise UsageError(f"--input {FINGERPRINTS}: {FOR_SETS}")
     settings, measure = truth.exact_settings(options)
     seed, recall = table.integer("--seed", args.seed, 0, 2**64 - 1), args.recall
-    truth.check_files(args.files)
+    check_files(args.files)
     most = line_sample.MAX_BYTES
     if args.sample is None:
         here = sum(os.path.getsize(name) for name in args.files if os.path.isfile(name))

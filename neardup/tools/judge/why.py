@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from neardup.commands.truth import check_files, options_of, refuse_others
+from neardup.commands.truth import options_of, refuse_others
 from neardup.options import table
 from neardup.options.command_parser import flags
 from neardup.options.settings import (
@@ -20,7 +20,7 @@ from neardup.options.settings import (
     settings_before_counts,
 )
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
-from neardup.reading.input_files import is_index
+from neardup.reading.input_files import check_files, is_index
 from neardup.runtime.counters import Counters, RunFile
 from neardup.runtime.program import StageError, UsageError, check_file_name, shown
 from neardup.runtime.summary import BAD, judged

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
-from neardup.commands.truth import check_files
 from neardup.engines.local import run_audit
 from neardup.engines.local.plan import Plan
 from neardup.engines.local.workers import Progress
@@ -34,6 +33,7 @@ from neardup.media.videos.video_decisions import REMOVED_VIDEOS, parse_removed_v
 from neardup.options import table
 from neardup.options.command_parser import flags
 from neardup.reading.blocks import NEW
+from neardup.reading.input_files import check_files
 from neardup.runtime import atomic_write, counters
 from neardup.runtime.counters import RunFile
 from neardup.runtime.program import (

@@ -4,14 +4,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from neardup.commands.truth import check_files
 from neardup.engines.local.answer_file import file_answer
 from neardup.lines.answer_lines import PAIRS
 from neardup.options import table
 from neardup.options.command_parser import flags, plain_names
 from neardup.options.settings import Settings
 from neardup.options.table import Options
-from neardup.reading.input_files import is_index
+from neardup.reading.input_files import check_files, is_index
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, UsageError, whole
 from neardup.runtime.summary import QUIET, VERBOSE, describe, judged, many
