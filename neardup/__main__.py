@@ -36,7 +36,7 @@ COMMANDS = {
     "find": (
         "engines.local",
         "compare",
-        "records of an index that are similar to those of a file",
+        "the records of an index that are similar to those of a file",
     ),
     "index": ("engines.local", "keep", "an index of old records, which are then not read again"),
     "sketch": ("tools.sketches", "keep", "a small sample of each record, in a file"),

@@ -20,10 +20,11 @@ from collections.abc import Iterable
 from neardup.commands import truth
 from neardup.commands.truth import row
 from neardup.lines.answer_lines import ALL_PAIRS, exact_pair, parsed_lines
-from neardup.options.command_parser import VERBOSITY, flags
+from neardup.options.command_parser import VERBOSITY
 from neardup.options.table import Options, integer
 from neardup.reading.input_files import Unchanged, check_files, check_regular
 from neardup.runtime.counters import Counters
+from neardup.runtime.flags import flags
 from neardup.runtime.program import as_called, whole
 from neardup.runtime.summary import QUIET
 from neardup.sets.ragged import Batch

@@ -15,8 +15,9 @@ import sys
 
 from neardup.commands.truth import CONFIDENCE, check_all_pairs, row
 from neardup.lines.answer_lines import ALL_PAIRS, exact_pair, parsed_lines
-from neardup.options.command_parser import CommandParser, flags
+from neardup.options.command_parser import CommandParser
 from neardup.reading.input_files import check_files
+from neardup.runtime.flags import flags
 from neardup.similarity.intervals import interval, ratio
 
 DESCRIPTION = """Compare the pairs of a run with the true ones: precision, recall and F1.

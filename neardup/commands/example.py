@@ -24,7 +24,8 @@ from collections.abc import Collection, Iterator
 from itertools import chain, count, islice
 from typing import Any
 
-from neardup.options.command_parser import CommandParser, flags
+from neardup.options.command_parser import CommandParser
+from neardup.runtime.flags import flags
 from neardup.runtime.program import UsageError, whole, write_all
 from neardup.sets.hashing import random_words
 

@@ -22,8 +22,9 @@ from subprocess import DEVNULL, Popen
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-from neardup.options.command_parser import CommandParser, flags
+from neardup.options.command_parser import CommandParser
 from neardup.reading.folder_walk import path_id
+from neardup.runtime.flags import flags
 from neardup.runtime.program import INTERRUPTED, StageError, UsageError, end_on_signals, end_with
 
 LINES, LENGTH, SECONDS, SIZE, DEEPEST = 100, 2000, 120, 1 << 30, 100  # in characters, in bytes

@@ -17,12 +17,13 @@ from neardup.joins.bitmap_joins import join_by
 from neardup.joins.near_bits import each_once, near_records
 from neardup.joins.weighted_joins import weighted_nested_loop
 from neardup.options import table
-from neardup.options.command_parser import FILES, VERBOSITY, CommandParser, Flag, flags, read
+from neardup.options.command_parser import FILES, VERBOSITY, CommandParser
 from neardup.options.settings import IDF_WITHIN, Settings, of_fingerprints
 from neardup.options.table import Options
 from neardup.reading.field_values import ACROSS, WITHIN
 from neardup.reading.input_files import check_files
 from neardup.runtime.counters import Counters, RunFile, run_file_name
+from neardup.runtime.flags import Flag, flags, read
 from neardup.runtime.program import StageError, UsageError, not_one_of, one_of, write_all
 from neardup.runtime.summary import QUIET
 from neardup.schemes.fingerprints import Hamming
@@ -87,22 +88,22 @@ def exact_settings(options: table.Options) -> tuple[Settings, SetMeasure | Hammi
 
 def pair_options(options: table.Options) -> list[str]:
     """Return the options that define a pair as arguments `FLAG=VALUE`, except for defaults."""
-    flags = ("--threshold", "--measure", *SHARED, WEIGHTS.flag)
+    flags = ("--threshold", "--measure", *SHARED, WEIGHTS.name)
     given = {flag: options.value(flag) for flag in flags}
     return [f"{flag}={text}" for flag, text in given.items() if text not in (None, "jaccard", ONE)]
 
 
 def asked_kind(options: table.Options) -> Weighing | None:
     """Return the kind of weights, or None for equal weights; UsageError if it cannot be used."""
-    weights = options.own.get(WEIGHTS.flag, ONE)
+    weights = options.own.get(WEIGHTS.name, ONE)
     if weights == ONE:
         return None
-    kind = KINDS[read(WEIGHTS.flag, WEIGHTS.read, weights)]
+    kind = KINDS[read(WEIGHTS.name, WEIGHTS.read, weights)]
     if kind.by_idf and options.within is not None:
         raise UsageError(IDF_WITHIN)
     if options.measure not in (None, *WEIGHTED):
         raise UsageError(
-            f"{WEIGHTS.flag} {weights} requires --measure {' or '.join(WEIGHTED)}, but "
+            f"{WEIGHTS.name} {weights} requires --measure {' or '.join(WEIGHTED)}, but "
             f"--measure is {options.measure}"
         )
     return kind

@@ -33,11 +33,12 @@ from neardup.decisions.kept_lines import (
     lines_from,
 )
 from neardup.decisions.marked_rows import Marks, check_files
-from neardup.options.command_parser import STANDARD_INPUT, VERBOSITY, CommandParser, Flag, flags
+from neardup.options.command_parser import STANDARD_INPUT, VERBOSITY, CommandParser
 from neardup.options.settings import Settings, settings_before_counts
 from neardup.options.table import OPTIONS, Options, integer, parser
 from neardup.reading import blocks, input_files
 from neardup.runtime.counters import Counters
+from neardup.runtime.flags import Flag, flags
 from neardup.runtime.program import STDOUT, StageError, UsageError, run, write_all
 from neardup.runtime.summary import LOST, QUIET, many
 from neardup.sets.token_counts import TokenCounts

@@ -17,7 +17,6 @@ from neardup.decisions.rules import Rule
 from neardup.lines.count_lines import read_counts
 from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, mark_of, tag_of
 from neardup.options import table
-from neardup.options.command_parser import read
 from neardup.options.table import Options
 from neardup.reading.blocks import Block, Pieces, read_files
 from neardup.reading.compressed import ROWS
@@ -28,6 +27,7 @@ from neardup.reading.input_check import Parser
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import Shingler
 from neardup.runtime.counters import Counters
+from neardup.runtime.flags import read
 from neardup.runtime.program import UsageError, check_file_name, not_one_of, one_of
 from neardup.runtime.summary import MAX_BAD
 from neardup.schemes import SCHEMES
@@ -195,11 +195,11 @@ def form_of(options: Options) -> InputFormat:
     how = options.input, options.shingle, options.clean, options.id, options.text
     bits = table.SCHEME_OPTIONS["--bits"]
     number = DEFAULT_BITS
-    if of_fingerprints(options) and bits.flag in options.own:
-        number = read(bits.flag, bits.read, options.own[bits.flag])
+    if of_fingerprints(options) and bits.name in options.own:
+        number = read(bits.name, bits.read, options.own[bits.name])
         if number % DIGIT_BITS:
             raise UsageError(
-                f"{bits.flag} {number} is not a multiple of {DIGIT_BITS}, the bits of a "
+                f"{bits.name} {number} is not a multiple of {DIGIT_BITS}, the bits of a "
                 "hexadecimal digit"
             )
     ranked = tag_of_records(options.keep).fields if options.keep is not None else ()
@@ -318,9 +318,9 @@ def _is_too_low(threshold: str, options: Options) -> bool:
 def _scheme_values(options: Options, scheme: type[Scheme]) -> dict[str, Any]:
     """Return {flag: parsed value} for the options of the scheme that were given."""
     return {
-        option.flag: read(option.flag, option.read, options.own[option.flag])
+        option.name: read(option.name, option.read, options.own[option.name])
         for option in scheme.options
-        if option.flag in options.own
+        if option.name in options.own
     }
 
 

@@ -14,14 +14,14 @@ from typing import Any
 
 from neardup.decisions import RULES
 from neardup.lines.tagged_ids import PRIORITIES
-from neardup.options.command_parser import CommandParser, Flag, read
+from neardup.options.command_parser import CommandParser
 from neardup.reading.cleaning import STEPS
 from neardup.reading.input_format import DEFAULT_SHINGLE
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
+from neardup.runtime.flags import Flag, read
 from neardup.runtime.program import whole
 from neardup.runtime.summary import MAX_BAD, SHORT_SUMMARY, in_words
 from neardup.schemes import SCHEMES
-from neardup.schemes.scheme import Option
 from neardup.similarity.intervals import DEFAULT_SIZE
 from neardup.similarity.measures import MEASURES, NINE_TENTHS, parse_fraction
 from neardup.verification import OUTPUTS
@@ -47,8 +47,8 @@ OUTPUT_OPTIONS = {
     "--across",
     "--input-files",
 }
-SCHEME_OPTIONS: Mapping[str, Option] = {
-    option.flag: option for scheme in SCHEMES.values() for option in scheme.options
+SCHEME_OPTIONS: Mapping[str, Flag] = {
+    option.name: option for scheme in SCHEMES.values() for option in scheme.options
 }
 _USUAL_MEASURE = SCHEMES[DEFAULT_SCHEME].measures[0]
 _OTHER_MEASURES = [
@@ -352,7 +352,7 @@ def _all_options() -> Iterator[Flag]:
             how = {} if each.default is False else {"default": each.default or None}
             yield Flag(usage, about, short=short, how=how)
         if each.name == "threshold":
-            yield from (Flag(option.usage, option.help) for option in SCHEME_OPTIONS.values())
+            yield from (Flag(option.usage, option.about) for option in SCHEME_OPTIONS.values())
 
 
 OPTIONS = {flag.name: flag for flag in _all_options()}

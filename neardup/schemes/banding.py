@@ -13,8 +13,9 @@ from math import comb, fsum
 from typing import Callable
 
 from neardup.lines.keyed_lines import MAX_BANDS
+from neardup.runtime.flags import flags
 from neardup.runtime.program import whole
-from neardup.schemes.scheme import Option, Request, shown
+from neardup.schemes.scheme import Request, shown
 
 
 def _probability(text: str) -> float:
@@ -28,31 +29,24 @@ def _probability(text: str) -> float:
     return value
 
 
-RECALL = Option(
-    "--recall P",
-    "minimum probability that a pair exactly at T is found; determines bands and rows (default: "
-    "0.9999)",
-    _probability,
-    finds_more="a higher --recall, with more --max-bands if needed, misses fewer",
+OPTIONS = RECALL, MOST, BANDS, ROWS = flags(
+    """
+    --recall P      minimum probability that a pair exactly at T is found; determines bands and rows
+                    (default: 0.9999)
+    --max-bands N   maximum number of bands for --recall; each band sends every record once more,
+                    and fewer bands leave more false candidates to verify (default: 16; projection
+                    and fingerprints 128; more at thresholds for which these are too few)
+    --bands B       number of bands, set by hand together with --rows
+    --rows R        number of min-hashes (with projection and fingerprints: bits) in a band, set
+                    together with --bands
+    """,
+    recall=_probability,
+    max_bands=whole(1, MAX_BANDS),
+    bands=whole(1, MAX_BANDS),
+    rows=whole(1, 256),
 )
 DEFAULT_RECALL = 0.9999  # if --recall, --bands and --rows are omitted
-MOST = Option(
-    "--max-bands N",
-    "maximum number of bands for --recall; each band sends every record once more, and fewer "
-    "bands leave more false candidates to verify (default: 16; projection and fingerprints 128; "
-    "more at thresholds for which these are too few)",
-    whole(1, MAX_BANDS),
-)
-BANDS = Option(
-    "--bands B", "number of bands, set by hand together with --rows", whole(1, MAX_BANDS)
-)
-ROWS = Option(
-    "--rows R",
-    "number of min-hashes (with projection and fingerprints: bits) in a band, set together with "
-    "--bands",
-    whole(1, 256),
-)
-OPTIONS = (RECALL, MOST, BANDS, ROWS)
+FINDS_MORE = "a higher --recall, with more --max-bands if needed, misses fewer"
 
 HAIR = 1e-12
 NEARLY_ONE = math.nextafter(1, 0)  # a probability below 1 is never rounded to 1

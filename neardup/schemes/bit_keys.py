@@ -34,9 +34,10 @@ from typing import ClassVar
 import numpy as np
 
 from neardup.lines.keyed_lines import MAX_BANDS
+from neardup.runtime.flags import Flag, flags
 from neardup.runtime.program import whole
 from neardup.schemes import banding, scheme
-from neardup.schemes.scheme import Option, Request, Scheme
+from neardup.schemes.scheme import Request, Scheme
 from neardup.sets.bit_vectors import MAX_BITS, MIN_BITS, WORD_BITS, bits_apart
 from neardup.sets.hashing import combine, hyperplane_sides, random_words, signs
 from neardup.sets.ragged import Ragged
@@ -47,21 +48,18 @@ DEFAULT_BITS = 64
 MAX_BLOCK_KEYS, MAX_DRAWN = 16, 128  # keys, unless --max-bands is given
 SELDOM = 1e-3  # the accepted probability that dissimilar records share a key of exact masks
 HAIR = 1e-9  # a share of bits, computed as a float, may be slightly too small
-BITS = Option(
-    "--bits F",
-    f"bits of a fingerprint, {MIN_BITS} to {MAX_BITS}, or of a record's vector with --scheme "
-    "simhash, or with --scheme projection and --measure agreement; more bits measure angles more "
-    "precisely (default: 256; simhash 64; projection 384)",
-    whole(MIN_BITS, MAX_BITS),
-)
-DISTANCE = Option(
-    "--distance K",
-    "with fingerprints, or --scheme simhash: the maximum number of bits in which a pair may "
-    "differ; with simhash above 15, set --max-bands to at least K + 1 (default: 31 of 256 bits, "
-    "or the same share of other sizes; simhash 3)",
-    whole(0, MAX_BITS - 1),
-    default=3,
-    finds_more="a larger --distance misses fewer",
+BITS, DISTANCE = flags(
+    f"""
+    --bits F        bits of a fingerprint, {MIN_BITS} to {MAX_BITS}, or of a record's vector with
+                    --scheme simhash, or with --scheme projection and --measure agreement; more bits
+                    measure angles more precisely (default: 256; simhash 64; projection 384)
+    --distance K    with fingerprints, or --scheme simhash: the maximum number of bits in which a
+                    pair may differ; with simhash above 15, set --max-bands to at least K + 1; with
+                    fingerprints the default is 31 of 256 bits, or the same share of other sizes
+                    [3]
+    """,
+    bits=whole(MIN_BITS, MAX_BITS),
+    distance=whole(0, MAX_BITS - 1),
 )
 
 
@@ -316,7 +314,8 @@ class SimHash(BitScheme):
     weights: "TokenWeights | None" = None
     bits: int = DEFAULT_BITS
     measures: ClassVar[tuple[str, ...]] = ("hamming", "jaccard", "dice", "cosine")
-    options: ClassVar[tuple[Option, ...]] = (DISTANCE, BITS, scheme.WEIGHTS, banding.MOST)
+    options: ClassVar[tuple[Flag, ...]] = (DISTANCE, BITS, scheme.WEIGHTS, banding.MOST)
+    finds_more: ClassVar[str] = "a larger --distance misses fewer"
 
     @classmethod
     def of(cls, request: Request) -> "SimHash":

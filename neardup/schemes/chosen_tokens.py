@@ -38,10 +38,11 @@ from typing import ClassVar
 import numpy as np
 
 from neardup.lines.keyed_lines import HASH_BITS, MAX_BANDS
+from neardup.runtime.flags import Flag, flags
 from neardup.runtime.program import whole
 from neardup.schemes.by_size import prefix_sizes, rarest
 from neardup.schemes.exact import Prefix
-from neardup.schemes.scheme import Option, Request, Scheme, required_counts
+from neardup.schemes.scheme import Request, Scheme, required_counts
 from neardup.sets.hashing import combine, mix, random_words
 from neardup.sets.ragged import Ragged, first_of_run, spans
 from neardup.sets.token_counts import TokenCounts
@@ -62,18 +63,14 @@ def _idf_band(text: str) -> tuple[float, float]:
     return low, high
 
 
-KEPT = Option(
-    "--idf LOW:HIGH",
-    "with --scheme imatch: which tokens are kept, by their idf as a share of the highest possible "
-    "(default: 0.1:0.9)",
-    _idf_band,
-    default=_idf_band("0.1:0.9"),
-)
-LEXICONS = Option(
-    "--lexicons L",
-    "with --scheme imatch: number of random lexicons; records must agree in one (default: 1)",
-    whole(1, 100),
-    default=1,
+KEPT, LEXICONS = flags(
+    """
+    --idf LOW:HIGH  with --scheme imatch: which tokens are kept, by their idf as a share of the
+                    highest possible [0.1:0.9]
+    --lexicons L    with --scheme imatch: number of random lexicons; records must agree in one [1]
+    """,
+    idf=_idf_band,
+    lexicons=whole(1, 100),
 )
 
 
@@ -95,7 +92,7 @@ class IMatch(Scheme):
     high: float
     lexicons: int = 1
     seed: int = 0
-    options: ClassVar[tuple[Option, ...]] = (KEPT, LEXICONS)
+    options: ClassVar[tuple[Flag, ...]] = (KEPT, LEXICONS)
     counting: ClassVar[bool] = True
     suits_shingle: "ClassVar[str | None]" = "word:1"
 

@@ -33,8 +33,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from neardup.lines.keyed_lines import MAX_BANDS
+from neardup.runtime.flags import Flag
 from neardup.schemes import banding, bit_keys
-from neardup.schemes.scheme import Option, Request, shown
+from neardup.schemes.scheme import Request, shown
 from neardup.sets.bit_vectors import BLOCK_BITS, DEFAULT_BITS, Prints, bits_apart
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Ragged
@@ -138,7 +139,8 @@ class Fingerprints(bit_keys.BitScheme):
     distance: int
     ways: bit_keys.Ways
     measures: ClassVar[tuple[str, ...]] = ("hamming",)
-    options: ClassVar[tuple[Option, ...]] = (bit_keys.DISTANCE, bit_keys.BITS, *banding.OPTIONS)
+    options: ClassVar[tuple[Flag, ...]] = (bit_keys.DISTANCE, bit_keys.BITS, *banding.OPTIONS)
+    finds_more: ClassVar[str] = banding.FINDS_MORE
     keeps_recall: ClassVar[bool] = True
     one_a_band: ClassVar[bool] = False
     joined_in_memory: ClassVar[bool] = True
@@ -159,7 +161,7 @@ class Fingerprints(bit_keys.BitScheme):
             by_hand = not {"--bands", "--rows", "--max-bands"}.isdisjoint(request.values)
             able = [ways] if by_hand else [ways, exact_ways(bits, distance)]
             return cls(bits, distance, min(able, key=cost_of))
-        if given := [option.flag for option in banding.OPTIONS if option.flag in request.values]:
+        if given := [option.name for option in banding.OPTIONS if option.name in request.values]:
             raise ValueError(
                 f"{given[0]} has no use with --exact, which finds all pairs; leave it out"
             )

@@ -34,8 +34,9 @@ from typing import ClassVar
 import numpy as np
 
 from neardup.lines.keyed_lines import HASH_BITS, MAX_BANDS
+from neardup.runtime.flags import Flag, flags
 from neardup.schemes import banding, scheme
-from neardup.schemes.scheme import Option, Request, Scheme
+from neardup.schemes.scheme import Request, Scheme
 from neardup.sets.hashing import band_words, combine
 from neardup.sets.ragged import Ragged
 from neardup.sets.weighted_sets import bags, weighted_band_words
@@ -65,7 +66,8 @@ class MinHash(Scheme):
     seed: int = 0
     resemblance: Threshold = NINE_TENTHS  # for which the promise holds
     weights: TokenWeights | None = None
-    options: ClassVar[tuple[Option, ...]] = (*banding.OPTIONS, scheme.WEIGHTS)
+    options: ClassVar[tuple[Flag, ...]] = (*banding.OPTIONS, scheme.WEIGHTS)
+    finds_more: ClassVar[str] = banding.FINDS_MORE
     keeps_recall: ClassVar[bool] = True
 
     @classmethod
@@ -164,13 +166,12 @@ class Supers:
         return np.array(sorted(choices, key=lambda choice: choice[::-1]))
 
 
-SUPERSHINGLES = Option(
-    "--supershingles M:S:B",
-    "with --scheme supershingle: M min-hashes in S super-shingles, of which B must agree; fewer "
-    "min-hashes in each find more (default: 84:6:2)",
-    Supers.parse,
-    default=Supers(),
-    finds_more="--supershingles with a smaller M/S, a larger S or a smaller B misses fewer",
+(SUPERSHINGLES,) = flags(
+    """
+    --supershingles M:S:B  with --scheme supershingle: M min-hashes in S super-shingles, of which B
+                    must agree; fewer min-hashes in each find more [84:6:2]
+    """,
+    supershingles=Supers.parse,
 )
 
 
@@ -187,7 +188,10 @@ class SuperShingle(Scheme):
     seed: int = 0
     resemblance: Threshold = NINE_TENTHS  # for which the promise holds
     supers: Supers = Supers()
-    options: ClassVar[tuple[Option, ...]] = (SUPERSHINGLES,)
+    options: ClassVar[tuple[Flag, ...]] = (SUPERSHINGLES,)
+    finds_more: ClassVar[str] = (
+        "--supershingles with a smaller M/S, a larger S or a smaller B misses fewer"
+    )
 
     @classmethod
     def of(cls, request: Request) -> SuperShingle:

@@ -34,8 +34,9 @@ from typing import ClassVar
 import numpy as np
 
 from neardup.lines.keyed_lines import MAX_BANDS
+from neardup.runtime.flags import Flag
 from neardup.schemes import banding, bit_keys, scheme
-from neardup.schemes.scheme import Option, Request, Scheme
+from neardup.schemes.scheme import Request, Scheme
 from neardup.sets.bit_vectors import WORD_BITS, bits_in
 from neardup.sets.hashing import combine
 from neardup.sets.ragged import Ragged
@@ -119,7 +120,8 @@ class Projection(Scheme):
     cosine: float = 0.9  # for which the promise holds
     weights: "TokenWeights | None" = None
     measures: ClassVar[tuple[str, ...]] = ("cosine", "jaccard", "dice", MEASURE)
-    options: ClassVar[tuple[Option, ...]] = (*banding.OPTIONS, bit_keys.BITS, scheme.WEIGHTS)
+    options: ClassVar[tuple[Flag, ...]] = (*banding.OPTIONS, bit_keys.BITS, scheme.WEIGHTS)
+    finds_more: ClassVar[str] = banding.FINDS_MORE
 
     @classmethod
     def of(cls, request: Request) -> Scheme:

@@ -8,11 +8,12 @@ from dataclasses import replace
 from fractions import Fraction
 from hashlib import blake2b
 from math import floor, inf
-from typing import Any, Callable, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from neardup.lines.keyed_lines import HASH_BITS, MAX_BANDS
+from neardup.runtime.flags import Flag, flags
 from neardup.runtime.program import one_of
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Ragged
@@ -25,24 +26,6 @@ PROBE_SIZES = (1, 2, 3, 5, 8, 13, 34, 89, 233, 987)  # sizes of the sets that `S
 HAIR = Fraction(1, 10**15)  # the precision of probabilities, which are computed in floats
 
 
-class Option(NamedTuple):
-    """A command-line option that one or more schemes list in their `options`.
-
-    usage: "--lexicons L"; help: for --help; read: parses a text, with a ValueError that names what
-    is wrong; default: a value; finds_more: advice of `neardup why` about a missed pair.
-    """
-
-    usage: str
-    help: str
-    read: Callable[[str], Any]
-    default: Any = None
-    finds_more: str = ""
-
-    @property
-    def flag(self) -> str:
-        return self.usage.partition(" ")[0]
-
-
 class Request(NamedTuple):
     """The parameters of a run that a scheme is made from.
 
@@ -51,7 +34,7 @@ class Request(NamedTuple):
     threshold; exact: True if every pair must be found; seed: 0 … 2^64-1; counts: how many records
     have each token, if known; values: the given values of the scheme's own options, by flag.
 
-    >>> rows = Option("--rows R", "min-hashes in a band", int, default=7)
+    >>> (rows,) = flags("--rows R  min-hashes in a band [7]", rows=int)
     >>> Request(Threshold(9, 10), Threshold(9, 10)).value(rows)
     7
     """
@@ -65,9 +48,10 @@ class Request(NamedTuple):
     counts: TokenCounts | None = None
     values: Mapping[str, Any] = {}
 
-    def value(self, option: Option) -> Any:
-        """Return the value given for an option, or else the option's default, which may be None."""
-        return self.values.get(option.flag, option.default)
+    def value(self, option: Flag) -> Any:
+        """Return the value given for an option, or else its default; None if it has none."""
+        default = None if option.default is None else option.read(option.default)
+        return self.values.get(option.name, default)
 
     @property
     def least(self) -> Threshold:
@@ -102,13 +86,12 @@ KINDS = {
     "tfidf": Weighing("the product of both", repeats=True, by_idf=True),
     "own": Weighing("read from the line, SHINGLE:WEIGHT", own=True),
 }
-WEIGHTS = Option(
-    "--weights KIND",
-    "weight of a token, with minhash, simhash and projection; "
-    + "; ".join(f"{name}: {kind.help}" for name, kind in KINDS.items())
-    + f" (default: {ONE})",
-    one_of(*KINDS),
-    default=ONE,
+(WEIGHTS,) = flags(
+    f"""
+    --weights KIND  weight of a token, with minhash, simhash and projection;
+                    {"; ".join(f"{name}: {kind.help}" for name, kind in KINDS.items())} [{ONE}]
+    """,
+    weights=one_of(*KINDS),
 )
 
 
@@ -147,7 +130,7 @@ class Scheme(ABC):
 
     measures: ClassVar[tuple[str, ...]] = ("jaccard", "dice", "cosine")
     """The measures that can verify the scheme's pairs; the first one is the default."""
-    options: ClassVar[tuple[Option, ...]] = ()
+    options: ClassVar[tuple[Flag, ...]] = ()
     """The scheme's options, besides --threshold, --measure, --seed and --counts."""
     keeps_recall: ClassVar[bool] = False
     """True if the scheme finds every pair, or a pair at the threshold with probability --recall."""
@@ -163,6 +146,8 @@ class Scheme(ABC):
     """True if a set has at most one key in each band."""
     suits_shingle: ClassVar[str | None] = None
     """The --shingle of the scheme's paper; a run with another kind prints a warning."""
+    finds_more: ClassVar[str] = ""
+    """The advice of `neardup why` about a pair that the scheme missed."""
 
     @classmethod
     @abstractmethod
@@ -173,7 +158,7 @@ class Scheme(ABC):
     def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:
         """Return whether a run with these option values should count tokens first."""
         return cls.counting or (
-            WEIGHTS in cls.options and KINDS[values.get(WEIGHTS.flag, ONE)].by_idf
+            WEIGHTS in cls.options and KINDS[values.get(WEIGHTS.name, ONE)].by_idf
         )
 
     @property
@@ -214,7 +199,7 @@ class Scheme(ABC):
 
     def option_values(self, request: Request) -> dict[str, Any]:
         """Return {flag: value} for the scheme's options; the keys depend on these values."""
-        return {option.flag: request.value(option) for option in self.options}
+        return {option.name: request.value(option) for option in self.options}
 
     def cost(self) -> list[str]:
         """Return lines about the cost of a run: warnings, and options that would reduce it."""

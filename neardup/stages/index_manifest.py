@@ -28,13 +28,13 @@ from typing import Any
 
 import numpy as np
 
-from neardup.options.command_parser import read
 from neardup.options.settings import Settings, counts_first, of_fingerprints, stays_exact
 from neardup.options.table import DEFAULT_SCHEME, OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.reading.compressed import kind_by_name
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.input_files import MANIFEST, is_index
 from neardup.runtime.atomic_write import lock
+from neardup.runtime.flags import read
 from neardup.runtime.program import StageError, UsageError, shown
 from neardup.similarity.measures import Measure, Threshold
 from neardup.stages.segment import (

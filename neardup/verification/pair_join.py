@@ -230,7 +230,7 @@ class PairJoin:
         """Raise StageError unless sampled lines have the keys that are computed from their sets."""
         some = np.arange(0, len(batch), SAMPLE)
         if not self._owned(batch, some).all():
-            own = ", ".join(option.flag for option in getattr(self.scheme, "options", ()))
+            own = ", ".join(option.name for option in getattr(self.scheme, "options", ()))
             raise StageError(
                 "these keys were not made with the options given here: mapper and reducer need the "
                 f"same --scheme{own and f' ({own})'}, --measure, --threshold, --seed, "

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.options import table
-from neardup.options.command_parser import SECTIONS, flags
+from neardup.options.command_parser import SECTIONS
 from neardup.options.table import OPTIONS, Options
 from neardup.reading.input_check import UNASKED_WEIGHT
+from neardup.runtime.flags import flags
 from neardup.verification import OUTPUTS
 from tests.support.drawn import settings_of
 

@@ -21,13 +21,14 @@ SCHEME = '''"""Everyone: one key for all, so that every pair meets."""
 
 import numpy as np
 
+from neardup.runtime.flags import flags
 from neardup.runtime.program import whole
 from neardup.lines.keyed_lines import MAX_BANDS
-from neardup.schemes.scheme import Option, Request
+from neardup.schemes.scheme import Request
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged
 
-SALT = Option("--salt N", "with --scheme everyone: another key (default: 7)", whole(0, 99), "7")
+(SALT,) = flags("--salt N  with --scheme everyone: another key [7]", salt=whole(0, 99))
 
 
 class Everyone(Scheme):

@@ -202,7 +202,7 @@ def test_no_weight_is_below_1_or_above_255():
 def test_weights_need_counts():
     for name in ("idf", "tfidf"):
         with pytest.raises(ValueError, match=f"--weights {name} needs --counts"):
-            weighing(Request(NINE_TENTHS, None, values={WEIGHTS.flag: name}))
+            weighing(Request(NINE_TENTHS, None, values={WEIGHTS.name: name}))
     assert weighing(Request(NINE_TENTHS, None)) == (None, 0)
 
 

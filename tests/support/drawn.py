@@ -67,7 +67,7 @@ def every_scheme() -> dict[str, Scheme]:
         users = [
             name
             for name, scheme in OF_SETS.items()
-            if flag in [option.flag for option in scheme.options]
+            if flag in [option.name for option in scheme.options]
         ]
         flags += [f"--scheme={name} {extra}" for name in users]
     flags += ["--scheme=simhash --bits=200 --distance=9"]

@@ -27,13 +27,14 @@ from neardup.engines.local import answer_file
 from neardup.engines.local.run import opened_answers
 from neardup.engines.local.workers import working_folder
 from neardup.lines.count_lines import read_counts
-from neardup.options.command_parser import FILES, flags
+from neardup.options.command_parser import FILES
 from neardup.options.settings import Settings, counts_first, settings_before_counts, with_input
 from neardup.options.table import OPTIONS, Options, parser
 from neardup.reading.blocks import Start, blocks_of, check_inputs, file_places
 from neardup.reading.compressed import is_packed
 from neardup.reading.input_files import Unchanged
 from neardup.runtime import VERSION
+from neardup.runtime.flags import flags
 from neardup.runtime.program import StageError, UsageError, cores, interrupted, run, whole, write_to
 from neardup.runtime.summary import judged, print_summary, total
 from neardup.stages import phases

@@ -22,8 +22,8 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from neardup.options.command_parser import flags
 from neardup.runtime.atomic_write import LOCKED, swept_folder
+from neardup.runtime.flags import flags
 from neardup.runtime.interpreter import SCRIPTS
 from neardup.runtime.program import StageError, UsageError
 

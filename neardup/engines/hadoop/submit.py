@@ -20,12 +20,12 @@ from typing import NamedTuple
 from neardup.engines.hadoop import hdfs_folders, jobs, shipping, sizes, watching
 from neardup.engines.pipe import PROPERTY, check_unchanged, checked, cluster_parser
 from neardup.lines.count_lines import read_counts
-from neardup.options.command_parser import flags
 from neardup.options.settings import counts_first, settings_before_counts, with_input
 from neardup.options.table import Options, integer
 from neardup.reading.input_files import format_input_files
 from neardup.runtime import atomic_write, program, summary
 from neardup.runtime.counters import Counters
+from neardup.runtime.flags import flags
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages import phases, token_counting
 from neardup.stages.pairs import check_lines, decide_edges

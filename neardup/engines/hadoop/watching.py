@@ -12,14 +12,15 @@ from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 
-from neardup.engines.hadoop.shipping import FLAG, SCRIPTS
+from neardup.engines.hadoop.shipping import FLAG
+from neardup.runtime.interpreter import SCRIPTS
 from neardup.runtime.program import StageError
 from neardup.runtime.summary import from_hadoop
 
 JARS = "hadoop-streaming*[0-9g].jar"  # but not the jars of sources or tests
 JAR_FOLDERS = ("share/hadoop/tools/lib", "lib", "hadoop-mapreduce", "../hadoop-mapreduce", ".")
 SECONDS = 60  # how long after a job's end its logs may take to appear
-OUR_MESSAGE = re.compile(rf"(?:{'|'.join(map(re.escape, (*SCRIPTS, 'job.py')))})(?: \w+)*: .*")
+OUR_MESSAGE = re.compile(rf"(?:{'|'.join(map(re.escape, SCRIPTS))})(?: \w+)*: .*")
 STILL_COMING = re.compile(r"Log Aggregation Status : (?:NOT_START|RUNNING)")
 EXPLAINED = re.compile(
     r"Output directory .+ already exists|Input path does not exist: .*"

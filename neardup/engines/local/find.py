@@ -7,11 +7,12 @@ from pathlib import Path
 from neardup.engines.local.answer_file import file_answer
 from neardup.lines.answer_lines import PAIRS
 from neardup.options import table
-from neardup.options.command_parser import flags, plain_names
+from neardup.options.command_parser import plain_names
 from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading.input_files import check_files, is_index
 from neardup.runtime.counters import Counters
+from neardup.runtime.flags import flags
 from neardup.runtime.program import StageError, UsageError, whole
 from neardup.runtime.summary import QUIET, VERBOSE, describe, judged, many
 from neardup.similarity.measures import fraction_text

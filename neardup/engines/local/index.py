@@ -24,12 +24,13 @@ from neardup.engines.local.plan import Plan
 from neardup.engines.local.workers import Workers, check_read_once, total_size, working_folder
 from neardup.lines.count_lines import format_all
 from neardup.options import table
-from neardup.options.command_parser import SHARED, flags, plain_names
+from neardup.options.command_parser import SHARED, plain_names
 from neardup.options.settings import Settings, counts_first, settings_before_counts, with_input
 from neardup.reading.blocks import check_inputs, first_place
 from neardup.reading.compressed import opened
 from neardup.reading.input_files import Unchanged, is_index
 from neardup.runtime.counters import Counters, reports_in
+from neardup.runtime.flags import flags
 from neardup.runtime.program import StageError, UsageError, interrupted
 from neardup.runtime.summary import QUIET, judged, many, print_summary, total
 from neardup.sets.ragged import Batch

@@ -39,7 +39,7 @@ from neardup.engines.local.plan import Plan
 from neardup.engines.local.workers import Workers, check_read_once, working_folder
 from neardup.lines.answer_lines import REMOVED
 from neardup.options import table
-from neardup.options.command_parser import SHARED, STANDARD_INPUT, flags, plain_names
+from neardup.options.command_parser import SHARED, STANDARD_INPUT, plain_names
 from neardup.options.settings import Settings, settings_before_counts, with_input
 from neardup.reading.blocks import check_inputs, file_places, first_place
 from neardup.reading.compressed import opened, plain_name, suffix_of
@@ -48,6 +48,7 @@ from neardup.reading.input_files import Unchanged, is_index
 from neardup.reading.input_format import InputFormat
 from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.counters import reports_in
+from neardup.runtime.flags import flags
 from neardup.runtime.program import UsageError, check_file_name, interrupted, run, whole, write_to
 from neardup.runtime.summary import QUIET, judged, print_summary, total
 from neardup.stages import index_manifest, segment

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from neardup.engines.pipe import checked, cluster_parser, name_and_value
 from neardup.engines.spark import INSTALL
-from neardup.options.command_parser import flags
 from neardup.options.settings import counts_first
 from neardup.options.table import Options
+from neardup.runtime.flags import flags
 from neardup.runtime.program import StageError, UsageError, end_on_signals, run
 
 DEFAULTS = {

@@ -56,7 +56,7 @@ from neardup.media.pictures.picture_hashes import (
 )
 from neardup.media.pictures.picture_leaks import ALLOW, LeakLines, Searched, unread_in
 from neardup.media.pictures.picture_leaks import TABLE as LEAK_TABLE
-from neardup.options.command_parser import SHARED, CommandParser, flags
+from neardup.options.command_parser import SHARED, CommandParser
 from neardup.options.settings import values_of_paths
 from neardup.reading.cache import PICTURES, ResultCache, opened_cache
 from neardup.reading.compressed import kind_by_name
@@ -65,6 +65,7 @@ from neardup.reading.fingerprint_lines import HEADER
 from neardup.reading.folder_walk import PART_HELP, FoundFile, Walk, path_id
 from neardup.reading.row_files import FORMATS, LineTable, fields_table
 from neardup.reading.tally import FLAT, NO_PART, Rules, Tally
+from neardup.runtime.flags import flags
 from neardup.runtime.program import (
     StageError,
     UsageError,

@@ -40,7 +40,7 @@ from neardup.media.videos.video_tasks import (
     join_options,
     read_share,
 )
-from neardup.options.command_parser import SHARED, CommandParser, flags
+from neardup.options.command_parser import SHARED, CommandParser
 from neardup.options.settings import values_of_paths
 from neardup.reading.cache import ResultCache, opened_cache
 from neardup.reading.compressed import kind_by_name
@@ -49,6 +49,7 @@ from neardup.reading.field_values import Values
 from neardup.reading.folder_walk import PART_HELP, FoundFile, path_of
 from neardup.reading.row_files import JSON, check_row_file, fields_table
 from neardup.reading.tally import NO_PART, Rules, Tally
+from neardup.runtime.flags import flags
 from neardup.runtime.program import (
     STANDARD_OUTPUT,
     StageError,

@@ -24,7 +24,8 @@ from neardup.engines.hadoop import hdfs_folders, jobs, shipping, sizes, watching
 from neardup.engines.pipe import PROPERTY
 from neardup.media.videos import video_steps
 from neardup.media.videos.video_tasks import SHARED_OPTIONS
-from neardup.options.command_parser import CommandParser, flags
+from neardup.options.command_parser import CommandParser
+from neardup.runtime.flags import flags
 from neardup.runtime.program import StageError, end_on_signals, run, whole
 
 NAME = "video_jobs.py"

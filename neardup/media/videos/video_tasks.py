@@ -29,13 +29,14 @@ from neardup.media.pictures.keep_rules import number
 from neardup.media.videos import video_steps
 from neardup.media.videos.video_join import MEASURES, JoinOptions
 from neardup.media.videos.video_steps import SHARES, Clusters
-from neardup.options.command_parser import SHARED, STANDARD_INPUT, VERBOSITY, CommandParser, flags
+from neardup.options.command_parser import SHARED, STANDARD_INPUT, VERBOSITY, CommandParser
 from neardup.reading import blocks
 from neardup.reading.compressed import opened
 from neardup.reading.decoders import Failure, Outcome
 from neardup.reading.folder_walk import FoundFile, path_id
 from neardup.reading.tally import FLAT, Rules, Tally
 from neardup.runtime.counters import Counters
+from neardup.runtime.flags import flags
 from neardup.runtime.program import UsageError, cores, one_of, run, whole, write_all
 
 NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")

@@ -31,7 +31,7 @@ from neardup.engines.local.answer_file import (
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.lines.answer_lines import REMOVED
 from neardup.options import table
-from neardup.options.command_parser import SHARED, flags, plain_names
+from neardup.options.command_parser import SHARED, plain_names
 from neardup.options.settings import Settings, settings_before_counts
 from neardup.reading import mails
 from neardup.reading.archives import archive_of
@@ -49,6 +49,7 @@ from neardup.reading.folder_walk import (
 from neardup.reading.row_files import LineTable, fields_table, json_row
 from neardup.reading.tally import BODY_ALONE, NO_PART, TEXT_ALONE, Rules, Tally
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
+from neardup.runtime.flags import flags
 from neardup.runtime.program import StageError, UsageError, not_one_of, one_of, write_to
 from neardup.runtime.summary import MAX_BAD, QUIET, VERBOSE, in_words, many
 from neardup.tools.documents import document_files, findings, units

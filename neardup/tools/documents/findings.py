@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from neardup.engines.local.answer_file import Answer
-from neardup.options.command_parser import flags
 from neardup.reading.archives import archive_of
 from neardup.runtime import VERSION, atomic_write
+from neardup.runtime.flags import flags
 from neardup.runtime.program import UsageError, check_file_name, shown
 from neardup.runtime.summary import QUIET
 

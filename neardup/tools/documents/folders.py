@@ -18,13 +18,14 @@ import numpy as np
 from neardup.engines.local.answer_file import check_outputs, file_answer
 from neardup.engines.local.workers import Progress
 from neardup.joins.weighted_joins import CONTAINMENT, JACCARD
-from neardup.options.command_parser import CommandParser, flags, plain_names
+from neardup.options.command_parser import CommandParser, plain_names
 from neardup.reading.archives import UNREADABLE
 from neardup.reading.cache import ResultCache, Store, opened_cache
 from neardup.reading.decoders import Failure, Work, results
 from neardup.reading.folder_walk import FoundFile, Patterns, Walk, digest_of, path_id
 from neardup.reading.row_files import fields_table
 from neardup.reading.tally import SHOWN_NAMES, Rules, Tally, listed
+from neardup.runtime.flags import flags
 from neardup.runtime.program import StageError, UsageError, one_of
 from neardup.runtime.summary import QUIET, many
 from neardup.similarity.intervals import ratio

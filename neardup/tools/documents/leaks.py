@@ -30,7 +30,7 @@ from neardup.lines.answer_lines import (
     removed_line,
 )
 from neardup.options import table
-from neardup.options.command_parser import SHARED, flags, read
+from neardup.options.command_parser import SHARED
 from neardup.options.settings import Settings, form_of
 from neardup.options.table import Options
 from neardup.reading import shingling
@@ -42,6 +42,7 @@ from neardup.reading.input_format import InputFormat
 from neardup.reading.row_files import fields_table
 from neardup.runtime import summary
 from neardup.runtime.counters import Counters
+from neardup.runtime.flags import flags, read
 from neardup.runtime.program import StageError, UsageError, escaped, one_of, printable, to_add
 from neardup.runtime.summary import BAD, QUIET, SINGLE, VERBOSE, bad_lines, judged, many
 from neardup.similarity.measures import fraction_text

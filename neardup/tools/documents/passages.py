@@ -25,13 +25,14 @@ from neardup.decisions.marked_rows import check_files as check_columns
 from neardup.engines.local.answer_file import Answer, check_outputs, file_answer
 from neardup.engines.local.workers import working_folder
 from neardup.options import table
-from neardup.options.command_parser import SHARED, flags, plain_names, read
+from neardup.options.command_parser import SHARED, plain_names
 from neardup.options.settings import Settings
 from neardup.reading.blocks import file_places
 from neardup.reading.compressed import kind_by_name
 from neardup.reading.input_files import InputFile, check_files, check_regular
 from neardup.reading.row_files import fields_table
 from neardup.runtime.counters import Counters
+from neardup.runtime.flags import flags, read
 from neardup.runtime.program import UsageError, one_of, printable, whole
 from neardup.runtime.summary import QUIET, many
 from neardup.stages.pairs import sorted_lines

@@ -23,10 +23,10 @@ from typing import NamedTuple
 
 from neardup.engines.local.answer_file import PATHS
 from neardup.options import table
-from neardup.options.command_parser import flags, read
 from neardup.reading.folder_walk import path_of
 from neardup.reading.shingling import words
 from neardup.reading.tally import Tally
+from neardup.runtime.flags import flags, read
 from neardup.runtime.program import UsageError, not_one_of, one_of, whole
 from neardup.schemes import SCHEMES
 from neardup.tools.documents import code_units

@@ -231,10 +231,7 @@ def _advice(settings: Settings, name: str, chance: float) -> str:
         able = prints or measures.promised_as(name) in SCHEMES["exact"].measures
         exact = "--exact" if able else "--scheme prefix"
         advice += [f"{exact} finds every pair"]
-    others = [bit_keys.DISTANCE] if prints else []  # options that change what a pair is
-    for option in settings.scheme.options:
-        if option.finds_more and option not in others:
-            advice.append(option.finds_more)
+    advice += filter(None, [settings.scheme.finds_more])
     if chance > 0:
         advice += ["another --seed misses other pairs: merge both runs with dedup_reducer.py"]
     return "\n".join(f"{'':{WIDTH}}{line}" for line in advice)

@@ -29,12 +29,12 @@ import numpy as np
 from neardup.commands import truth
 from neardup.lines.answer_lines import ALL_PAIRS, exact_pair, parsed_lines
 from neardup.options import table
-from neardup.options.command_parser import flags
 from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading.input_files import check_files, is_index
 from neardup.reading.input_format import InputFormat
 from neardup.runtime.counters import Counters, RunFile, run_file_name
+from neardup.runtime.flags import flags
 from neardup.runtime.program import (
     NOT_FILES,
     StageError,

@@ -11,12 +11,13 @@ from fractions import Fraction
 from neardup.commands import truth
 from neardup.joins.bitmap_joins import join_by
 from neardup.options import table
-from neardup.options.command_parser import FOR_SETS, flags, plain_names
+from neardup.options.command_parser import FOR_SETS, plain_names
 from neardup.reading.blocks import Block
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.input_files import check_files
 from neardup.reading.missing_fields import check_rows
 from neardup.runtime.counters import Counters
+from neardup.runtime.flags import flags
 from neardup.runtime.program import UsageError, job_command, whole
 from neardup.runtime.summary import QUIET, judged
 from neardup.schemes import SCHEMES, banding, scheme

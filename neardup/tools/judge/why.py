@@ -12,7 +12,6 @@ import numpy as np
 
 from neardup.commands.truth import options_of, refuse_others
 from neardup.options import table
-from neardup.options.command_parser import flags
 from neardup.options.settings import (
     Settings,
     counts_first,
@@ -22,6 +21,7 @@ from neardup.options.settings import (
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.reading.input_files import check_files, is_index
 from neardup.runtime.counters import Counters, RunFile
+from neardup.runtime.flags import flags
 from neardup.runtime.program import StageError, UsageError, check_file_name, shown
 from neardup.runtime.summary import BAD, judged
 from neardup.sets.ragged import Batch

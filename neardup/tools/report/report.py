@@ -31,11 +31,11 @@ from neardup.media.videos.common import MAX_TIME, Stretch, parse_common, stretch
 from neardup.media.videos.runs import RUNS, PairRun, parse_run
 from neardup.media.videos.video_decisions import REMOVED_VIDEOS, parse_removed_video
 from neardup.options import table
-from neardup.options.command_parser import flags
 from neardup.reading.blocks import NEW
 from neardup.reading.input_files import check_files
 from neardup.runtime import atomic_write, counters
 from neardup.runtime.counters import RunFile
+from neardup.runtime.flags import flags
 from neardup.runtime.program import (
     NOT_FILES,
     StageError,

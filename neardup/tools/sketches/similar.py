@@ -25,10 +25,11 @@ from neardup.commands.truth import share
 from neardup.engines.local.answer_file import file_answer
 from neardup.joins.inverted_index import InvertedIndex
 from neardup.lines.answer_lines import ESTIMATES, format_estimate
-from neardup.options.command_parser import CommandParser, flags
+from neardup.options.command_parser import CommandParser
 from neardup.options.table import DEFAULT_THRESHOLD
 from neardup.reading.blocks import check_inputs
 from neardup.runtime.counters import Counters
+from neardup.runtime.flags import flags
 from neardup.runtime.program import UsageError, one_of
 from neardup.sets.ragged import Ragged, chunks
 from neardup.similarity.intervals import exact_interval

@@ -30,11 +30,12 @@ import numpy as np
 
 from neardup.engines.local.workers import working_folder
 from neardup.options import table
-from neardup.options.command_parser import VERBOSITY, flags
+from neardup.options.command_parser import VERBOSITY
 from neardup.options.settings import Settings, of_fingerprints
 from neardup.reading.input_files import check_files
 from neardup.runtime.atomic_write import half
 from neardup.runtime.counters import Counters
+from neardup.runtime.flags import flags
 from neardup.runtime.program import (
     NOT_FILES,
     StageError,
