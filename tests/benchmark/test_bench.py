@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import os
 import subprocess
 import sys
@@ -14,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import bench.data.exact_answer
 from bench.data.exact_answer import Pairs, nested_loop, pair_lines, partition, read_records
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Ragged
@@ -155,9 +153,3 @@ def test_fewer_than_two_records_have_no_pairs(count: int) -> None:
     rows = Ragged.from_rows([[1, 2]] * count)
     for join in (nested_loop, partition):
         assert [len(column) for column in join(rows, T)] == [0, 0, 0]
-
-
-def test_examples_in_docstrings() -> None:
-    failed, tried = doctest.testmod(bench.data.exact_answer)
-    assert tried > 0
-    assert failed == 0

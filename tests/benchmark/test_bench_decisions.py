@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import doctest
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -25,20 +23,6 @@ from neardup.runtime.counters import Counters
 from neardup.stages.pairs import decide_edges
 
 VIDEOS = Workload("data/videos.txt", "quick", "data/videos.txt", [], [])
-
-
-@pytest.mark.parametrize(
-    "module",
-    [
-        bench.answer_quality,
-        bench.compare_decisions,
-        bench.compare_increments,
-        bench.decision_memory,
-    ],
-)
-def test_examples(module: ModuleType) -> None:
-    failed, tried = doctest.testmod(module)
-    assert (failed, tried > 0) == (0, True)
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import inspect
 import json
 import re
@@ -16,8 +15,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import bench.data.field_data
-import bench.field
 from bench.contestants import Contestant
 from bench.data.field_data import KINDS, Task, make
 from bench.field import better, contestants, judged, pairs_in, removed_wrongly, row_of, tried
@@ -28,12 +25,6 @@ NAMES = ["a", "a_1", "a_2", "b", "b_1", "c"]
 THING = np.array([0, 0, 0, 1, 1, 2])
 WANTED = np.array([[0, 1], [0, 2], [3, 4]])
 TASK = Task("texts", "", Path(), NAMES, THING, WANTED, None, ("one", "two", "one"))
-
-
-def test_examples() -> None:
-    for module in (bench.data.field_data, bench.field):
-        failed, tried = doctest.testmod(module)
-        assert (failed, tried > 0) == (0, True)
 
 
 @pytest.mark.parametrize("seed", range(20))

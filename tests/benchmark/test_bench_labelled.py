@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import subprocess
 import sys
 from itertools import combinations
@@ -41,12 +40,6 @@ def folder(tmp_path: Path) -> Path:
     for name, lines in zip(RESPIRATORY, (rows, groups)):
         (tmp_path / name).write_text("\n".join(lines) + "\n")
     return tmp_path
-
-
-def test_examples() -> None:
-    for module in (bench.data.labelled_sets, bench.labelled, bench.peers.defaults):
-        failed, tried = doctest.testmod(module)
-        assert (failed, tried > 0) == (0, True)
 
 
 def test_the_table_of_a_tiny_set(

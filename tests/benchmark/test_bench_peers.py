@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import bench.peers.answers
-import bench.peers.near_dupes
-import bench.peers.reading
 from bench.peers.answers import unique, write_verified
 from bench.peers.reading import Records, ranks, read_records, read_sets, read_texts
 from bench.workloads import ROOT
@@ -23,12 +19,6 @@ pytestmark = pytest.mark.slow
 
 VIDEOS = ROOT / "data" / "videos.txt"
 LARGE = (1 << 64) - 1
-
-
-def test_examples() -> None:
-    for module in (bench.peers.answers, bench.peers.near_dupes, bench.peers.reading):
-        failed, tried = doctest.testmod(module)
-        assert (failed, tried > 0) == (0, True)
 
 
 def test_the_reader_of_the_peers_reads_what_ours_does() -> None:

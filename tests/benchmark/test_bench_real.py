@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import doctest
 import importlib.machinery
 import os
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -77,12 +75,6 @@ def make_wheel(path: Path, files: dict[str, bytes]) -> Path:
 def wheel_lines(wheel: Path, release: str = "1.0") -> list[bytes]:
     shingler = Shingler.parse("word:4")
     return list(bench.data.sources.lines_of_wheel(wheel, release, shingler))
-
-
-@pytest.mark.parametrize("module", [bench.data.packages, bench.data.sources])
-def test_examples(module: ModuleType) -> None:
-    failed, tried = doctest.testmod(module)
-    assert (failed, tried > 0) == (0, True)
 
 
 def test_a_stanza_is_the_set_of_its_words() -> None:

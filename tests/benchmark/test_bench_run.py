@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import doctest
 import os
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -223,19 +221,3 @@ def test_curve_pairs_have_their_similarity() -> None:
     for a, b, similarity in answer[::97]:
         x, y = records[a], records[b]
         assert len(x & y) / len(x | y) == pytest.approx(float(similarity), abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    "module",
-    [
-        bench.data.graded_pairs,
-        bench.measure,
-        bench.answer_quality,
-        bench.report.tables,
-        bench.run,
-        bench.workloads,
-    ],
-)
-def test_examples(module: ModuleType) -> None:
-    failed, tried = doctest.testmod(module)
-    assert (failed, tried > 0) == (0, True)

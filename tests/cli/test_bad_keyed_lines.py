@@ -75,8 +75,11 @@ OTHER_OPTIONS = [
     *((f"--verify={a}", f"--verify={b}") for a, b in permutations(SKETCHES, 2)),
     *(
         (f"--scheme={scheme} --weights={a}", f"--scheme={scheme} --weights={b}")
-        for scheme in ("minhash", "simhash", "projection")
-        for a, b in (("tf", "one"), ("one", "tf"), ("own", "tf"), ("own", "one"))
+        for scheme, a, b in zip(
+            ("minhash", "simhash", "projection", "minhash"),
+            ("tf", "one", "own", "own"),
+            ("one", "tf", "tf", "one"),
+        )
     ),
 ]
 

@@ -36,7 +36,7 @@ VALUES = (
     *(NO_TEXT, "a b", "９", "1:2", ":", "9" * 5000, "x" * 5000, "\n", "%s", "{}", "/"),
 )
 RECORDS = b"a 1 2 3 4 5\nb 1 2 3 4 5\nc 7 8 9\n"
-SOME = ("", "--", NO_TEXT)  # for options that mapper.py gets all of: one with each program
+SOME = ("", "--", NO_TEXT)  # for options of mapper.py: one of them with each other program
 PAIRS = b"a\tb\t1.000000\n"
 
 
@@ -161,7 +161,7 @@ def test_every_option_gets_nonsense(name: str, folder: Path) -> None:
         words
         for place, flag in enumerate(flags, number)
         for one in [SOME[place % len(SOME)]]
-        for value in ([one] if flag in OPTIONS and name != "mapper.py" else VALUES)
+        for value in ([one] if flag in OPTIONS and name != "mapper.py" else VALUES[place % 3 :: 3])
         for words in [[f"{flag}={value}"], [flag, value]][: 1 + (value == "--")]
     ]
     codes = set()
@@ -252,7 +252,9 @@ def test_every_kind_of_file_name(name: str, folder: Path) -> None:
     it = PROGRAMS[name]
     write_files(folder)
     codes = set()
-    for file, words in ((each, words) for each in NAMES for words in calls_with(name, it, each)):
+    calls = ((each, words) for each in NAMES for words in calls_with(name, it, each))
+    number = TAKES_FILES.index(name)
+    for file, words in list(calls)[number % 2 :: 2]:
         result = result_of(it, words, folder)
         codes.add(result.code)
         check(it, words, result)

@@ -16,7 +16,7 @@ import pytest
 import neardup
 from neardup.runtime.counters import RunFile
 from neardup.verification import OUTPUTS
-from tests.support.cases import in_turn, some
+from tests.support.cases import in_turn
 from tests.support.engines import IN_FILES, KEEP, RUN_LOCAL, VIDEOS, environment, run, succeed
 from tests.support.failing import DATA
 from tests.support.sessions import path_with_sort, session
@@ -200,8 +200,7 @@ def test_a_run_file_has_no_guesses_of_what_bad_lines_look_like(tmp_path: Path) -
 
 
 @pytest.mark.first_case
-@some("to", ["stdout", "-", "its name", "step.py keep"], "stdout", "its name", "step.py keep")
-@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+@in_turn(1, to=["stdout", "-", "its name", "step.py keep"], kind=["parquet", "arrow"])
 def test_tables_are_refused_by_a_terminal_before_the_work(
     to: str, kind: str, tmp_path: Path
 ) -> None:

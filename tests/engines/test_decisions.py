@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.support.cases import crossed
+from tests.support.cases import in_turn
 from tests.support.deciding import clique, copies, decide, nested, path, star
 from tests.support.decision_oracle import (
     Line,
@@ -208,7 +208,7 @@ ANSWERS = [
 
 
 @pytest.mark.first_case
-@crossed(asked={"-".join(each): each for each in ANSWERS}, engine=DECIDING)
+@in_turn(2, asked={"-".join(each): each for each in ANSWERS}, engine=DECIDING)
 def test_the_answer(
     asked: tuple[str, str, str], engine: Deciding, new: Collection, once: Collection, tmp_path: Path
 ) -> None:
@@ -221,26 +221,24 @@ def test_the_answer(
     assert found == getattr(answer(new, rule, keep), output)
 
 
+OF_TWO = [("kept", "first", False), ("removed", "longest", False), ("removed", "smallest", True)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("output", "keep", "between"),
-    [("kept", "first", False), ("removed", "longest", False), ("removed", "smallest", True)],
-)
-@every_engine
+@in_turn(2, asked={f"{a}-{b}": (a, b, c) for a, b, c in OF_TWO}, engine=DECIDING)
 def test_of_two_collections(
-    engine: str,
-    output: str,
-    keep: str,
-    between: bool,
+    asked: tuple[str, str, bool],
+    engine: Deciding,
     old: Collection,
     new: Collection,
     once: Collection,
     tmp_path: Path,
 ) -> None:
+    output, keep, between = asked
     flags = [*EXACT, f"--output={output}", f"--keep={keep}", *["--between"] * between]
     flags += [f"--against={name}" for name in old.files]
     new = once if output == "removed" else new
-    found = DECIDING[engine](new.given(), flags, tmp_path)
+    found = engine(new.given(), flags, tmp_path)
     assert found == getattr(answer(new, "direct", keep, old, between), output)
 
 
@@ -254,7 +252,7 @@ CONTAINED = [
 ]
 
 
-@crossed(asked={"-".join(each): each for each in CONTAINED}, engine=DECIDING)
+@in_turn(2, asked={"-".join(each): each for each in CONTAINED}, engine=DECIDING)
 def test_by_containment_the_longest_is_kept(
     asked: tuple[str, str, str], engine: Deciding, tmp_path: Path
 ) -> None:
@@ -296,8 +294,7 @@ def test_standard_input(engine: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("data", [b"", b"\na 1 2\nb 3\n", b"bad\na 1\n"])
-@every_engine
+@in_turn(1, engine=list(DECIDING), data=[b"", b"\na 1 2\nb 3\n", b"bad\na 1\n"])
 def test_nothing_to_decide(engine: str, data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "few.txt"
     path.write_bytes(data)
@@ -337,7 +334,7 @@ def test_an_id_twice(engine: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.first_case
-@crossed(engine=DECIDING, words=["--scheme=prefix", "--bands=4 --rows=3", ""])
+@in_turn(2, engine=DECIDING, words=["--scheme=prefix", "--bands=4 --rows=3", ""])
 def test_the_pairs_of_other_schemes(engine: Deciding, words: str, tmp_path: Path) -> None:
     """Engines decide by the pairs of prefix, which counts tokens first, and of minhash."""
     lines = near_copies(4, shapes=40)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cases import crossed, in_turn
+from tests.support.cases import in_turn
 from tests.support.engines import INLINE, MAPPER, NEARDUP, RUN_LOCAL, run, succeed
 
 TEXTS = ['to be, or; not|to\tbe "x"\r\nthat is: ', "caf\u00e9 au lait", "x"]
@@ -28,7 +28,7 @@ def table(rows: list[tuple[str, str]], delimiter: str, end: str = "\r\n") -> str
 
 
 @pytest.mark.first_case
-@crossed(delimiter=list(DELIMITERS), end=["\r\n", "\n"], jobs=["1", "2"])
+@in_turn(1, delimiter=list(DELIMITERS), end=["\r\n", "\n"], jobs=["1", "2"])
 def test_a_delimiter(delimiter: str, end: str, jobs: str, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(table(ROWS, DELIMITERS[delimiter], end).encode())
@@ -99,7 +99,7 @@ def in_kind(name: str, rows: list[tuple[str, str]]) -> str:
 
 
 @pytest.mark.first_case
-@in_turn(2, kind=KINDS, encoding=[*(f"{name} mark" for name in MARKED), *NAMED])
+@in_turn(1, kind=KINDS, encoding=[*(f"{name} mark" for name in MARKED), *NAMED])
 def test_an_encoding(kind: str, encoding: str, tmp_path: Path) -> None:
     encoding, marked = encoding.removesuffix(" mark"), encoding.endswith(" mark")
     mark = MARKED[encoding] if marked else b""

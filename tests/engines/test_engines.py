@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cases import crossed
+from tests.support.cases import in_turn
 from tests.support.engines import (
     ANSWER,
     ENGINES,
@@ -147,23 +147,19 @@ FAST = {
     "prefix, stdin": ["run_local 2"],
 }
 SLOW = {
-    "links": ["split pipe", "two rounds", "mrjob inline"],
-    "low threshold": ["pipe", "two rounds", "run_local 3", "mrjob inline"],
-    "text": ["pipe"],
-    "odd files": ["split pipe", "run_local 3"],
-    "stdin": ["run_local 3"],
-    "prefix": ["run_local 3", "mrjob inline"],
-    "prefix, odd files": ["pipe+dedup", "run_local 2", "mrjob local"],
-    "prefix, stdin": ["mrjob inline"],
+    "links": ["two rounds", "mrjob inline"],
+    "low threshold": ["two rounds"],
+    "prefix": ["mrjob inline"],
+    "prefix, odd files": ["mrjob local"],
 }
 
 
 @pytest.mark.parametrize(
     ("case", "engine"),
     [
-        pytest.param(case, engine, marks=[pytest.mark.slow] * (engine in SLOW[case]))
+        pytest.param(case, engine, marks=[pytest.mark.slow] * (engine not in FAST[case]))
         for case in FAST
-        for engine in FAST[case] + SLOW[case]
+        for engine in FAST[case] + SLOW.get(case, [])
     ],
     indirect=["case"],
 )
@@ -184,7 +180,8 @@ def test_as_processes(engine: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.first_case
-@crossed(
+@in_turn(
+    1,
     command={"run_local": RUN_LOCAL, "inline": INLINE},
     packed={".gz": (gzip.compress, ".gz"), ".bz2": (bz2.compress, ".bz2")},
 )
@@ -201,7 +198,8 @@ def test_files_of_several_members(
 
 
 @pytest.mark.first_case
-@crossed(
+@in_turn(
+    1,
     command={"2 jobs": [*RUN_LOCAL, "--jobs", "2"], "inline": INLINE},
     source=["<(cat VIDEOS)", "/dev/stdin"],
 )
@@ -219,8 +217,8 @@ def test_a_pipe_as_a_file(command: list[str], source: str, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-@crossed(
-    command={"run_local": RUN_LOCAL, "inline": INLINE}, stray=["json.py", "neardup/__init__.py"]
+@in_turn(
+    1, command={"run_local": RUN_LOCAL, "inline": INLINE}, stray=["json.py", "neardup/__init__.py"]
 )
 def test_a_stray_module_in_the_current_folder(
     command: list[str], stray: str, tmp_path: Path

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.support.cases import crossed
+from tests.support.cases import in_turn
 from tests.support.decision_oracle import Line, cluster, direct, similarities
 from tests.support.engines import (
     DECIDING,
@@ -88,14 +88,14 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.first_case
-@crossed(keep=KEEPS, engine=DECIDING, rule=["direct", "cluster"])
+@in_turn(2, keep=KEEPS, engine=DECIDING, rule=["direct", "cluster"])
 def test_every_engine(keep: str, engine: Deciding, rule: str, rows: Path, tmp_path: Path) -> None:
     flags = [*FLAGS, "--input=jsonl", f"--keep={keep}", f"--rule={rule}"]
     assert engine(Input(b"", [str(rows)]), flags, tmp_path) == removed(keep, rule)
 
 
 @pytest.mark.first_case
-@crossed(keep=KEEPS, kind=["csv", "parquet", "arrow"])
+@in_turn(1, keep=KEEPS, kind=["csv", "parquet", "arrow"])
 def test_tables(keep: str, kind: str, tmp_path: Path) -> None:
     """--keep by fields of a table removes the rows that the oracle removes."""
     path = tmp_path / f"rows.{kind}"

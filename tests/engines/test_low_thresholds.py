@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import neardup
+from tests.support.cases import in_turn
 from tests.support.engines import ENGINES, Input, in_order, succeed
 from tests.support.oracle import pair_lines
 from tests.support.programs import RUN_LOCAL
@@ -39,9 +40,7 @@ def expected(threshold: str) -> bytes:
     return in_order(found)
 
 
-@pytest.mark.first_case
-@pytest.mark.parametrize("threshold", LOW)
-@pytest.mark.parametrize("engine", ["pipe+dedup", "run_local 1", "run_local 2", "mrjob inline"])
+@in_turn(1, engine=["pipe+dedup", "run_local 2", "mrjob inline"], threshold=LOW)
 def test_every_engine(engine: str, threshold: str, data: Path, tmp_path: Path) -> None:
     out = ENGINES[engine](Input(data.read_bytes(), [data]), ["--threshold", threshold], tmp_path)
     assert in_order(out) == expected(threshold)

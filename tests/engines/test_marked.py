@@ -96,8 +96,7 @@ def test_marks_agree_with_the_other_outputs(name: str, rule: str, tmp_path: Path
         assert not ours
 
 
-@pytest.mark.parametrize("engine", DECIDING)
-@pytest.mark.parametrize("rule", ["direct", "cluster"])
+@in_turn(1, engine=list(DECIDING), rule=["direct", "cluster"])
 def test_lines_of_odd_files(engine: str, rule: str, tmp_path: Path) -> None:
     """Bad lines and blank ones come back; each engine gives the same bytes."""
     found = odd_files(tmp_path / "in", near_copies(5), twice=False)

@@ -272,8 +272,11 @@ def test_old_records(between: list[str], tmp_path: Path) -> None:
     assert f"\n{lost} removed rows whose values --merge adds to no row" in result.err
 
 
-@pytest.mark.parametrize("target", ["b.jsonl", "b.csv", "b.parquet", "b.arrow", "folder/"])
-@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.parquet"])
+@in_turn(
+    2,
+    target=["b.jsonl", "b.csv", "b.parquet", "b.arrow", "folder/"],
+    name=["a.csv", "a.tsv", "a.jsonl", "a.parquet"],
+)
 def test_in_another_format(name: str, target: str, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     lines = [line._replace(id=line.id.replace(b"\1", b"_")) for line in near_copies(7)]

@@ -172,7 +172,7 @@ def kept_out(rows: list[Row], way: str, kind: str, folder: Path) -> tuple[str, S
 KINDS = ["ids", "pairs.verdicts"]
 
 
-@in_turn(2, engine=ENGINES, way=list(WAYS), kind=KINDS)
+@in_turn(1, engine=ENGINES, way=list(WAYS), kind=KINDS)
 def test_pairs_of_values(engine: Engine, way: str, kind: str, tmp_path: Path) -> None:
     """Pairs are kept out among those of equal values, or of different ones."""
     flag, left = kept_out(ROWS, way, kind, tmp_path)
@@ -183,7 +183,7 @@ def test_pairs_of_values(engine: Engine, way: str, kind: str, tmp_path: Path) ->
     assert in_order(succeed(words, tmp_path).out) == as_lines(ROWS, left)
 
 
-@crossed(engine=DECIDING, way=list(WAYS), kind=KINDS, rows={"dense": DENSE, "few": ROWS})
+@in_turn(2, engine=DECIDING, way=list(WAYS), kind=KINDS, rows={"dense": DENSE, "few": ROWS})
 def test_decisions_by_value(
     engine: Deciding, way: str, kind: str, rows: list[Row], tmp_path: Path
 ) -> None:

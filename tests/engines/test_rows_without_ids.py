@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import same_ids
+from tests.support.cases import in_turn
 from tests.support.engines import (
     DECIDE,
     INLINE,
@@ -51,8 +52,7 @@ def written(rows: list[tuple[int | None, str]], path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet", "arrow"])
-@pytest.mark.parametrize("jobs", ["1", "3"])
+@in_turn(1, kind=["jsonl", "csv", "parquet", "arrow"], jobs=["1", "3"])
 def test_no_text_is_lost(kind: str, jobs: str, tmp_path: Path) -> None:
     rows = drawn()
     path = written(rows, tmp_path / f"x.{kind}")

@@ -12,7 +12,7 @@ from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.similarity.intervals import interval
 from neardup.stages.sampled_pairs import IdSample
 from tests.engines.test_scheme_choice import topical
-from tests.support.cases import crossed
+from tests.support.cases import in_turn
 from tests.support.engines import ANSWER, IN_FILES, NEARDUP, RUN_LOCAL, VIDEOS, Result, refuse
 from tests.support.engines import succeed as succeeded
 
@@ -36,8 +36,7 @@ def drawn(size: int, lines: bytes) -> set[bytes]:
     return set(sample.records().ids)
 
 
-@crossed(memory=[[], IN_FILES], output=["pairs", "kept", "removed", "marked"])
-@pytest.mark.parametrize("jobs", ["1", "3"])
+@in_turn(2, output=["pairs", "kept", "removed", "marked"], memory=[[], IN_FILES], jobs=["1", "3"])
 def test_the_pairs_of_a_sample(memory: list[str], output: str, jobs: str, tmp_path: Path) -> None:
     """The pairs of 300 ids, and those in the answer, or with a removed record in a decision."""
     ids = drawn(300, VIDEOS.read_bytes())

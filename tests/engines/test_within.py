@@ -119,7 +119,7 @@ def test_pairs(engine: Engine, way: str, tmp_path: Path) -> None:
     assert in_order(engine(given, flags, tmp_path)) == as_lines(ROWS, allowed(ROWS, way))
 
 
-@crossed(engine=DECIDING, way=list(WAYS), rows={"dense": DENSE, "few": ROWS})
+@in_turn(2, engine=DECIDING, way=list(WAYS), rows={"dense": DENSE, "few": ROWS})
 def test_decisions(engine: Deciding, way: str, rows: list[Row], tmp_path: Path) -> None:
     given, pairs = written(rows, tmp_path), allowed(rows, way)
     flags = ["--input=jsonl", *FLAGS, way]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import in_turn
 from tests.support.engines import NEARDUP, ROOT, VIDEOS, Result, run
 
 RECORDS = b"a 1 2 3\nb 1 2 3\n"
@@ -80,7 +81,7 @@ def test_the_current_folder_is_no_place_for_code(script: str, trap: Path, copy: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("script", ["mapper.py", "step.py", "job.py"])
 def test_nor_is_the_folder_of_a_task(script: str, trap: Path, copy: Path) -> None:
     """Scripts linked into a task's folder import nothing from it."""
     cache = trap.parent / "filecache"
@@ -163,11 +164,9 @@ ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
 @pytest.mark.parametrize(
     "command",
     [
-        *([sys.executable, str(ROOT / script), "--help"] for script in SCRIPTS),
-        [str(ROOT / "run_local.sh"), "--help"],
+        [sys.executable, str(ROOT / "mapper.py"), "--help"],
         [*NEARDUP, "--help"],
         [*NEARDUP, "tune", str(VIDEOS)],
-        [*NEARDUP, "curve", "--threshold=0.8", "--max-bands=32"],
         [*NEARDUP, "why", "--measure=cosine", "--scheme=prefix", "-", "ä", "ö"],
     ],
     ids=lambda command: " ".join(Path(word).name for word in command[1:]),
@@ -194,8 +193,7 @@ def test_a_name_that_is_no_text_is_printed_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kibibytes", [60_000, 110_000, 140_000, 160_000])
-@pytest.mark.parametrize("script", ["mapper.py", "job.py"])
+@in_turn(1, kibibytes=[60_000, 110_000, 140_000, 160_000], script=["mapper.py", "job.py"])
 def test_too_little_memory_to_begin(script: str, kibibytes: int, tmp_path: Path) -> None:
     """With little memory, a program succeeds, or ends with exit code 1 and a message."""
     command = [sys.executable, ROOT / script, *arguments(script)]

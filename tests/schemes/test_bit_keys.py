@@ -14,7 +14,7 @@ from neardup.lines.keyed_lines import MAX_BANDS
 from neardup.runtime.program import UsageError
 from neardup.schemes.bit_keys import SELDOM, Blocks, Drawn, agreement, keys_of
 from neardup.schemes.projection import AgreeingBits
-from neardup.sets.ragged import Ragged, shared
+from neardup.sets.ragged import Ragged
 from neardup.similarity.intervals import clopper_pearson
 from neardup.similarity.measures import Threshold
 from tests.schemes.test_schemes import ALPHA, pairs_of_similarity
@@ -68,30 +68,6 @@ def test_vectors_meet_as_often_as_the_hypergeometric_says(bits, differ, bands, r
         assert (low <= exact <= high) == (more == 0)
     found = Drawn(bits, bands, rows, 0).recall(bits - differ)
     assert found == pytest.approx(float(exact_recall(bits, bits - differ, bands, rows)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("common", "flags"), [(80, "--bands=6 --rows=8"), (90, "--bands=4 --rows=20")]
-)
-def test_sets_meet_as_often_as_their_equal_bits_say(common, flags):
-    """Sets meet as often as their equal bits imply.
-
-    Each pair has another seed.  The number that meet is a sum of unequal chances, which strays
-    from its mean no further than as many equal ones do (Hoeffding 1956)."""
-    sets, left, right = pairs_of_similarity(common, 100, "random")
-    trials, met, expected = 1000, 0, 0.0
-    for pair in range(trials):
-        scheme = scheme_of("--bits=96", *flags.split(), f"--seed={pair}")
-        some = sets.take(np.array([left[pair], right[pair]]))
-        both = np.array([0]), np.array([1])
-        measure = scheme.measure("agreement", Threshold(1, 96))
-        expected += scheme.recall(int(measure.verified(some, *both).part[0]) / 96)
-        met += int(shared(scheme.keys(some), *both).sizes[0] > 0)
-    low, high = clopper_pearson(met, trials, ALPHA)
-    assert low <= expected / trials <= high
-    assert not low <= expected / trials + 0.15 <= high
-    assert 0.05 < expected / trials < 0.95
 
 
 # The measure.

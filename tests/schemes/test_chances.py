@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from neardup.schemes.banding import NEARLY_ONE, recall
-from neardup.schemes.minhash import MinHash, SuperShingle
+from neardup.schemes.minhash import MinHash
 from neardup.schemes.scheme import shown
 from tests.support.drawn import every_scheme
 
@@ -29,12 +29,6 @@ def test_nothing_is_shown_below_0_or_with_a_sign(scheme) -> None:
     assert math.copysign(1, scheme.recall(0.0)) == 1
     assert not shown(scheme.recall(0.0)).startswith("-")
     assert shown(-0.0) == "0.000000"
-
-
-def test_super_shingles_of_dissimilar_records_agree_by_the_first_term() -> None:
-    """For dissimilar records, recall is nearly the first term of its sum, 15·p² with p = s^14."""
-    for s in (1e-1, 1e-2, 1e-3):
-        assert SuperShingle().recall(s) == pytest.approx(15 * s**28, rel=1e-9)
 
 
 def test_no_promise_below_1_is_shown_as_1() -> None:

@@ -21,15 +21,12 @@ from neardup.sets.ragged import Ragged, shared
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.definitions import tversky
 from neardup.similarity.measures import Threshold
-from neardup.verification.buckets import BUCKET_BYTES
 from tests.support.cases import some
 from tests.support.drawn import (
     SOME_MEASURES,
     arguments_of,
-    components,
     job,
     mapped,
-    nested_loop,
     pairs_in,
     record_lines,
     reduced,
@@ -228,29 +225,6 @@ def test_a_reducer_with_other_options_notices(scheme: str, flags: list[str]) -> 
     lines = mapped(data, settings_of(f"--scheme={scheme}"))
     with pytest.raises(StageError, match="these keys were not made with the options given here"):
         reduced(lines, settings_of(f"--scheme={scheme}", *flags))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("scheme", EXACT)
-@pytest.mark.parametrize("bucket_bytes", [300, BUCKET_BYTES])
-@pytest.mark.parametrize("seed", range(3))
-def test_links_connect_what_the_pairs_connect(scheme: str, bucket_bytes: int, seed: int) -> None:
-    rng = random.Random(seed)
-    records: dict[bytes, frozenset[int]] = {}
-    for number in range(15):
-        base = rng.sample(range(60), rng.randint(3, 40))
-        for copy in range(rng.randint(1, 5)):
-            kept = base[: len(base) - rng.randint(0, 2)]
-            records[b"%d.%d" % (number, copy)] = frozenset(kept)
-    flags = f"--scheme={scheme}", "--threshold=0.7"
-    expected = nested_loop(records, Threshold.parse("0.7"))
-    settings = settings_of(*flags, "--output=links")
-    links = reduced(mapped(record_lines(records), settings), settings, bucket_bytes)
-    assert len(links) < len(expected)
-    assert set(components(pairs_in(links))) == set(components(expected))
-    settings = settings_of(*flags)
-    found = reduced(mapped(record_lines(records), settings), settings, bucket_bytes)
-    assert sorted(pairs_in(found)) == expected
 
 
 @pytest.mark.parametrize("scheme", ["minhash", *EXACT, "spotsigs"])

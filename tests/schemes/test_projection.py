@@ -1,15 +1,12 @@
 """Random projection has the recall of the angle's S-curve, for plain and weighted sets."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 
 from neardup.schemes.projection import Projection
 from neardup.sets.ragged import Ragged
-from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Cosine, Jaccard
-from neardup.similarity.weighted_measures import Idf, TokenWeights, WeightedCosine
+from neardup.similarity.weighted_measures import WeightedCosine
 from tests.schemes.test_schemes import PAIRS, interval, pairs_of_similarity
 from tests.support.cases import crossed
 from tests.support.drawn import COUNTS, settings_of
@@ -49,49 +46,11 @@ def test_small_sets_meet_no_less_often_than_in_the_model(size, common):
     assert interval(scheme, pairs)[1] >= scheme.recall(common / size)
 
 
-@pytest.mark.slow
-def test_weighted_pairs_meet_as_often_as_their_weighted_angle_says():
-    heavy, light = np.arange(10_000), np.arange(10_000, 40_000)
-    counts = TokenCounts(
-        np.array([1]),
-        np.array([1 << 20]),
-        np.arange(40_000, dtype=np.uint64),
-        np.array([1 << 12] * len(heavy) + [1 << 18] * len(light)),
-    )
-    rng = np.random.default_rng(0)
-    rows = []
-    for _ in range(PAIRS):
-        common, rest = rng.choice(heavy, 60, False), rng.choice(light, 80, False)
-        rows += [[*common, *rest[:40]], [*common, *rest[40:]]]
-    pairs = Ragged.from_rows(rows), LEFT, LEFT + 1
-    cosine = 60 * 64**2 / (60 * 64**2 + 40 * 16**2)
-    scheme, plain = Projection(4, 17, weights=TokenWeights(idf=Idf(counts))), Projection(4, 17)
-    low, high = interval(scheme, pairs)
-    assert low <= scheme.recall(cosine) <= high
-    assert not low <= scheme.recall(0.6) <= high
-    low, high = interval(plain, pairs)
-    assert low <= plain.recall(0.6) <= high
-
-
 def test_bands_of_more_bits_than_a_word():
     sets = Ragged.from_rows([[1, 2], [1, 2], [3]])
     keys = Projection(3, 100).keys(sets)
     assert keys.row(0).tolist() == keys.row(1).tolist() != keys.row(2).tolist()
     assert Projection(3, 100).keys(sets, 1, 3).row(2).tolist() == keys.row(2)[1:].tolist()
-
-
-@pytest.mark.parametrize("t", [Fraction(1, 2), Fraction(9, 10)])
-def test_no_pair_at_a_resemblance_has_less_than_the_cosine_that_follows(t):
-    """Sets of resemblance t or more have a cosine of 2t / (1 + t) or more, for sizes up to 60."""
-    least = 2 * t / (1 + t)
-    reached = 0
-    for x in range(1, 61):
-        for y in range(x, 61):
-            common = next(c for c in range(x + 2) if c > x or Fraction(c, x + y - c) >= t)
-            if common <= x:
-                assert Fraction(common**2, x * y) >= least**2
-                reached += Fraction(common**2, x * y) == least**2
-    assert reached
 
 
 @pytest.mark.parametrize(

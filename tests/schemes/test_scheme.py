@@ -4,7 +4,7 @@ The intervals are exact, as in test_schemes.py: α = 1e-9, and the seeds are fix
 """
 
 from dataclasses import replace
-from math import hypot, sqrt
+from math import sqrt
 
 import numpy as np
 import pytest
@@ -24,7 +24,6 @@ from tests.support.drawn import COUNTS, settings_of, shingles
 
 LEFT = np.arange(0, 2 * PAIRS, 2)
 SCHEMES_WITH_WEIGHTS = [name for name, scheme in SCHEMES.items() if WEIGHTS in scheme.options]
-IDF = Idf(COUNTS)
 WEIGHTED = {
     f"{name} {kind}": settings_of(
         f"--scheme={name}", f"--weights={kind}", counts=COUNTS if form.by_idf else None
@@ -130,15 +129,6 @@ def test_pairs_meet_by_their_weighted_angle():
     assert not low <= scheme.recall(sqrt(dot / square)) <= high
 
 
-@pytest.mark.parametrize(("x", "y"), [((10, 10), (10, 13)), ((4, 1), (1, 4)), ((9999, 1), (1, 0))])
-def test_the_angle_is_all_that_counts_however_few_tokens_outweigh_the_others(x, y):
-    scheme = Projection(4, 8, weights=TokenWeights(own=True))
-    low, high = interval(scheme, pairs_with(x, y))
-    cosine = (x[0] * y[0] + x[1] * y[1]) / hypot(*x) / hypot(*y)
-    assert low <= scheme.recall(cosine) <= high
-    assert not low <= banding.recall(3 / 4, 4, 8) <= high
-
-
 @pytest.mark.first_case
 @every_weighted
 @settings(max_examples=12)
@@ -163,14 +153,3 @@ def test_other_weights_draw_other_keys(name):
     own = replace(COUNTS, own=True)
     again = settings_of(f"--scheme={name}", "--weights=idf", counts=own).scheme
     assert again.keys(sets).row(0).tolist() == kinds[f"{name} idf"].keys(sets).row(0).tolist()
-
-
-@pytest.mark.slow
-def test_bags_of_one_and_plain_sets_are_one_measure():
-    """Weights of 1, from repeats or from the lines, give the S-curve of plain sets."""
-    ones = [1] * 20
-    pairs = pairs_with(ones[:18] + [1, 0], ones[:18] + [0, 1])
-    for weights in (None, TokenWeights(repeats=True), TokenWeights(own=True)):
-        scheme = MinHash(4, 8, weights=weights)
-        low, high = interval(scheme, pairs)
-        assert low <= scheme.recall(18 / 20) <= high

@@ -70,11 +70,6 @@ def test_another_seed_gives_other_keys():
     assert len(set(keys)) == 50
 
 
-def test_each_key_is_of_its_own_band():
-    keys = MinHash(7, 3, 0).keys(Ragged.from_rows([[9], [5, 6]]))
-    assert (keys.values >> np.uint64(40)).tolist() == list(range(7)) * 2
-
-
 def pairs_of_similarity(common: int, union: int, ids: str) -> tuple[Ragged, np.ndarray, np.ndarray]:
     """Return PAIRS pairs of sets (2i, 2i+1) of this resemblance, with this kind of tokens."""
     rng = np.random.default_rng(common * 1000 + union)

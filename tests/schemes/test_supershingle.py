@@ -12,7 +12,7 @@ import pytest
 
 from neardup.runtime.program import UsageError
 from neardup.schemes import minhash as supershingle_module
-from neardup.schemes.banding import at_least, recall
+from neardup.schemes.banding import at_least
 from neardup.schemes.minhash import Supers, SuperShingle
 from neardup.sets.hashing import band_words, combine
 from neardup.sets.ragged import Ragged, shared
@@ -30,14 +30,6 @@ def scheme_of(supers: str, seed: int = 0) -> SuperShingle:
 def binomial(needed: int, parts: int, chance: Fraction) -> Fraction:
     ways = range(needed, parts + 1)
     return sum((comb(parts, k) * chance**k * (1 - chance) ** (parts - k) for k in ways), Fraction())
-
-
-@pytest.mark.parametrize("ids", ["consecutive", "a small universe", "random"])
-@pytest.mark.parametrize("common", [80, 90, 96])
-def test_two_of_six_super_shingles_agree_as_often_as_the_binomial_says(common, ids):
-    scheme = SuperShingle(seed=common)
-    low, high = interval(scheme, pairs_of_similarity(common, 100, ids))
-    assert low <= scheme.recall(common / 100) <= high
 
 
 @crossed(supers=SHAPES, common=[60, 80, 90])
@@ -89,11 +81,6 @@ def test_the_keys_of_the_default_stay():
         "00e0b399bdfea",
     ]
     assert settings_of("--scheme=supershingle").scheme == SuperShingle()
-
-
-def test_one_of_s_is_minhash_banding():
-    for s in (0.1, 0.5, 0.9):
-        assert scheme_of("24:4:1").recall(s) == pytest.approx(recall(s, 4, 6), rel=1e-12)
 
 
 @pytest.mark.parametrize(("needed", "parts"), [(2, 6), (1, 100), (99, 100), (3, 10), (9, 9)])

@@ -48,29 +48,6 @@ def test_many_trials_have_the_same_tails(hits, n, alpha):
     assert tail == pytest.approx(alpha / 2, rel=1e-4)
 
 
-@pytest.mark.parametrize("n", [1, 10, 4000, 10**7])
-def test_no_hit_and_only_hits_have_closed_forms(n):
-    for alpha in ALPHAS:
-        least = (alpha / 2) ** (1 / n)
-        assert clopper_pearson(n, n, alpha) == (pytest.approx(least, rel=1e-12), 1)
-        assert clopper_pearson(0, n, alpha) == (0, pytest.approx(1 - least, rel=1e-8))
-
-
-@pytest.mark.parametrize("n", [2, 10, 4000, 10**7])
-def test_a_single_hit_has_a_closed_form_below(n):
-    for alpha in ALPHAS:
-        expected = -np.expm1(np.log1p(-alpha / 2) / n)
-        assert clopper_pearson(1, n, alpha)[0] == pytest.approx(expected, rel=1e-7)
-
-
-@pytest.mark.parametrize(
-    ("hits", "n", "ends"),
-    [(5, 10, (0.1871, 0.8129)), (10, 100, (0.0490, 0.1762)), (682, 925, (0.7077, 0.7654))],
-)
-def test_values_from_the_tables(hits, n, ends):
-    assert clopper_pearson(hits, n, 0.05) == pytest.approx(ends, abs=5e-5)
-
-
 def test_hits_and_misses_mirror_each_other():
     low, high = clopper_pearson(1234, 10_000, 0.01)
     assert clopper_pearson(10_000 - 1234, 10_000, 0.01) == (1 - high, 1 - low)

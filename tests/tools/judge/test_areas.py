@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
 from math import acos, comb, pi, sqrt
 
 import pytest
 
 from neardup.schemes.banding import recall
-from neardup.schemes.minhash import SuperShingle
 from neardup.similarity.measures import Threshold
 from neardup.tools.judge.curve import Areas, areas, integral, shown_area
 from tests.support.drawn import settings_of
@@ -23,12 +21,6 @@ def below(b: int, r: int, t: Fraction) -> Fraction:
     return sum(terms, Fraction(0))
 
 
-def test_the_exact_integral_by_hand() -> None:
-    """The exact integral of 1 - (1 - s²)² = 2s² - s⁴ is 2/3·t³ - t⁵/5."""
-    assert below(2, 2, Fraction(1)) == Fraction(2, 3) - Fraction(1, 5)
-    assert below(1, 1, Fraction(1, 2)) == Fraction(1, 8)
-
-
 @pytest.mark.parametrize(("b", "r"), CURVES)
 def test_the_areas_of_bandings(b: int, r: int) -> None:
     for tenths in (1, 5, 8, 9):
@@ -40,32 +32,12 @@ def test_the_areas_of_bandings(b: int, r: int) -> None:
         assert abs(Fraction(found.false_negatives) - false_negatives) < 1e-14
 
 
-def test_a_row_more_or_less_would_show() -> None:
-    for b, r in CURVES:
-        for rows in (r - 1, r + 1):
-            if rows:
-                found = integral(partial(recall, bands=b, rows=rows), 0, 0.8)
-                assert abs(found - below(b, r, Fraction(4, 5))) > 1e-9
-
-
 def test_a_curve_with_rows_by_the_hundred_is_not_stepped_over() -> None:
     """A curve that rises only between 0.95 and 1 is integrated exactly."""
     t = Fraction(99, 100)
     found = areas(lambda s: recall(s, 30, 250), 0.99)
     assert abs(Fraction(found.false_positives) - below(30, 250, t)) < 1e-14
     assert 0.004 < found.false_positives < 0.03
-
-
-def test_the_areas_of_super_shingles() -> None:
-    """The areas of super-shingles equal ∫ 1 - q^6 - 6·p·q^5 ds, with p = s^14 and q = 1 - p."""
-    powers = [Fraction(0)] * 7
-    for k in range(2, 7):
-        for j in range(7 - k):
-            powers[k + j] += comb(6, k) * comb(6 - k, j) * (-1) ** j
-    t = Fraction(9, 10)
-    exact = sum(a * t ** (14 * k + 1) / (14 * k + 1) for k, a in enumerate(powers))
-    found = areas(SuperShingle().recall, 0.9)
-    assert abs(Fraction(found.false_positives) - exact) < 1e-14
 
 
 def test_an_endless_slope_at_the_end() -> None:

@@ -57,16 +57,6 @@ def test_the_table_of_bits_that_agree(tmp_path: Path) -> None:
         assert abs(chance - (1 - (1 - hit) ** 9)) < 5e-6
 
 
-@pytest.mark.parametrize("supers", ["84:6:2", "60:10:3"])
-def test_the_table_of_super_shingles(supers: str, tmp_path: Path) -> None:
-    m, s, b = map(int, supers.split(":"))
-    out = succeed([*CURVE, "--scheme", "supershingle", "--supershingles", supers], tmp_path).out
-    for place, chance, _ in rows_of(out):
-        p = place ** (m // s)
-        exact = sum(comb(s, k) * p**k * (1 - p) ** (s - k) for k in range(b, s + 1))
-        assert abs(chance - exact) < 5e-6
-
-
 def test_nothing_is_promised_below_the_threshold(tmp_path: Path) -> None:
     """With `auto`, the curve jumps at the threshold, and the area below it is not known."""
     out = succeed([*CURVE, "--scheme", "auto"], tmp_path).out

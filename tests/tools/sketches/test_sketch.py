@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cases import some
 from tests.support.engines import ANSWER, NEARDUP, VIDEOS, Result, refuse, run, succeed
 from tests.support.sessions import PATIENCE, session
 
@@ -100,7 +99,7 @@ def test_what_is_no_whole_file_of_sketches_is_refused(harm, said, sketched, tmp_
     refuse([*SIMILAR, tmp_path / "s"], tmp_path, said, code=1)
 
 
-@some("byte", range(0, 515, 13), *range(0, 515, 39))
+@pytest.mark.parametrize("byte", range(0, 515, 39))
 def test_no_flipped_bit_goes_unseen(byte, sketched, tmp_path):
     (tmp_path / "s").write_bytes(flip(sketched, byte))
     refuse([*SIMILAR, tmp_path / "s"], tmp_path, code=1)
