@@ -31,7 +31,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, TypeVar
 
 from neardup.reading.folder_walk import FoundFile
-from neardup.runtime.program import PROGRAM_ERRORS, StageError, end_with
+from neardup.runtime.program import OK, PROGRAM_ERRORS, StageError, forked
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -42,7 +42,6 @@ LOST = TIMED_OUT, CRASHED, FAILED = "time limit", "decoder crashed", "error of t
 UNREADABLE, OUT_OF_MEMORY = "cannot be read", "out of memory"  # reasons that tasks give
 PASSING = {*LOST, UNREADABLE, OUT_OF_MEMORY}  # reasons that may be gone the next time
 MEMORY = 2 << 30  # bytes that a process may take, beyond what it has at first
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 DAY = 86400.0  # seconds
 
 Item = TypeVar("Item")
@@ -146,19 +145,12 @@ class _Process(Generic[Item]):
 
         self.dead = False
         self.pipe, theirs = Pipe()
-        parent = os.getpid()
-        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # their handlers are for the parent
-        try:
-            self.pid = os.fork()
-        except OSError as error:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-            raise StageError(
-                f"cannot start a process: {error.strerror}; try fewer --jobs"
-            ) from None
-        if not self.pid:
+
+        def work() -> int:
             self.pipe.close()
-            _work(theirs, task, start, parent)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+            return _work(theirs, task, start)
+
+        self.pid = forked("a process", work)
         theirs.close()
 
     def send(self, item: Item) -> None:
@@ -205,33 +197,23 @@ class _Process(Generic[Item]):
             self.pid = 0
 
 
-def _work(
-    pipe: Connection, task: Callable[[Item], Any], start: Callable[[], object], parent: int
-) -> None:
-    """Run the task on each item from a pipe until the pipe is closed; then end this process."""
-    code = 1
-    try:
-        end_with(parent)
-        for number in (*ENDING, signal.SIGALRM):
-            signal.signal(number, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-        silent = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(silent, 1)
-        os.dup2(silent, 2)  # C libraries print warnings of odd files
-        start()
-        while True:
+def _work(pipe: Connection, task: Callable[[Item], Any], start: Callable[[], object]) -> int:
+    """Run the task on each item from a pipe until the pipe is closed; return the exit code."""
+    silent = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silent, 1)
+    os.dup2(silent, 2)  # C libraries print warnings of odd files
+    start()
+    while True:
+        try:
             item = pipe.recv()
-            try:
-                pipe.send(task(item))
-            except PROGRAM_ERRORS:
-                pipe.send(TaskError(f"at {item}:\n{traceback.format_exc()}"))
-            except Exception as error:
-                pipe.send(Failure(FAILED, f"{type(error).__name__}: {error}"))
-    except EOFError:
-        code = 0
-    finally:
-        os._exit(code)
+        except EOFError:
+            return OK
+        try:
+            pipe.send(task(item))
+        except PROGRAM_ERRORS:
+            pipe.send(TaskError(f"at {item}:\n{traceback.format_exc()}"))
+        except Exception as error:
+            pipe.send(Failure(FAILED, f"{type(error).__name__}: {error}"))
 
 
 def bound_memory() -> None:

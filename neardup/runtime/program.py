@@ -20,6 +20,7 @@ M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3  # malloc.h
 PR_SET_PDEATHSIG = 1  # sys/prctl.h
 REPORTS = "NEARDUP_REPORT"  # the environment variable that names the folder of reports
 OK, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 STDOUT = 1  # the descriptor
 STANDARD_OUTPUT = "standard output"  # in messages
 NUMBER_ROWS = "python3 -m neardup convert --id '' FILE… > records.jsonl"
@@ -313,6 +314,41 @@ def job_command() -> list[str]:
         return ["neardup", "run"]
     beside = os.path.join(os.path.dirname(__file__), "..", "..", "run_local.sh")
     return ["./run_local.sh"] if os.path.exists(beside) else ["neardup", "run"]
+
+
+def forked(
+    name: str, work: Callable[[], int], started: Callable[[int], object] = lambda _: None
+) -> int:
+    """Start a process that runs `work` and exits with its result; return the process id.
+
+    It ends with its parent, whatever ends that.  Signals have their usual effect there, but Ctrl-C
+    is for the parent.  StageError, with the name of the process, if none can be started.
+    started: called with the process id before a signal can end the caller
+    """
+    parent = os.getpid()
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # until the parent's handlers are gone
+    try:
+        pid = os.fork()
+    except OSError as error:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+        raise StageError(f"cannot start {name}: {error.strerror}; try fewer --jobs") from error
+    if pid:
+        started(pid)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+        return pid
+    code = FAILED
+    try:
+        end_with(parent)
+        for number in (*ENDING, signal.SIGALRM):
+            if number == signal.SIGTERM or signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)  # a SIGHUP is ignored after nohup
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+        code = work()
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(code)
 
 
 def end_with(parent: int) -> None:

@@ -51,7 +51,7 @@ def test_workers_import_nothing(tmp_path: Path) -> None:
     records.write_bytes(RECORDS)
     script = (
         "import os, sys; from neardup.engines.local import run, workers; pid = os.getpid()\n"
-        "def told(self, name, task, parent):\n"
+        "def told(self, name, task):\n"
         "    os.write(2, b'a worker\\n'); before = set(sys.modules)\n"
         "    try: task()\n"
         "    finally: late = {*sys.modules} - before\n"

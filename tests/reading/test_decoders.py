@@ -136,3 +136,13 @@ def test_processes_end_with_their_parent(tmp_path: Path) -> None:
     else:
         assert time.monotonic() < end
     os.close(read), os.close(write)
+
+
+def test_a_hangup_ignored_by_the_run_ends_no_process() -> None:
+    """After nohup, a terminal that closes costs no item."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        hung_up = outcomes([1, 2], lambda _: os.kill(os.getpid(), signal.SIGHUP), 1, minute)
+        assert list(hung_up) == [(1, None), (2, None)]
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -20,10 +20,9 @@ from typing import Callable, TypeVar
 
 from neardup.reading.blocks import with_line_ends
 from neardup.runtime.atomic_write import LOCKED, swept_folder
-from neardup.runtime.program import FAILED, OK, StageError, UsageError, end_with, naming, run
+from neardup.runtime.program import ENDING, FAILED, OK, StageError, UsageError, forked, naming, run
 from neardup.runtime.summary import QUIET, SHORT_SUMMARY
 
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ENOUGH = 113  # exit code of a worker that ended early but well: the reader of stdout has closed it
 BROKEN_PIPE = -signal.SIGPIPE  # exit code of a program; not a failure if its reader closed the pipe
 COPIED_AT_ONCE = 1 << 20
@@ -65,17 +64,7 @@ class Workers(AbstractContextManager["Workers"]):
         self._names.clear()
 
     def start(self, name: str, task: Callable[[], None]) -> None:
-        parent = os.getpid()
-        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
-        try:
-            pid = os.fork()
-        except OSError as error:
-            raise StageError(f"cannot start {name}: {error.strerror}; try fewer --jobs") from error
-        if pid:
-            self._names[pid] = name
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-        else:
-            self._be(name, task, parent)
+        forked(name, lambda: self._be(name, task), lambda pid: self._names.update({pid: name}))
 
     def together(self) -> None:
         """Wait for all processes; StageError if one failed, or SystemExit if it printed why."""
@@ -101,9 +90,9 @@ class Workers(AbstractContextManager["Workers"]):
                 how = f"signal {-code}: {signal.strsignal(-code)}" if code < 0 else f"status {code}"
                 raise StageError(f"{name} ended with {how}")
 
-    def _be(self, name: str, task: Callable[[], None], parent: int) -> None:
-        """Run a task in this child process, then exit the process."""
-        code, broken = FAILED, False
+    def _be(self, name: str, task: Callable[[], None]) -> int:
+        """Run a task in this child process; return the exit code."""
+        broken = False
 
         def watched() -> None:
             nonlocal broken
@@ -117,23 +106,10 @@ class Workers(AbstractContextManager["Workers"]):
                 self.failing()
                 raise
 
-        try:
-            end_with(parent)
-            for number in ENDING:
-                if signal.getsignal(number) is not signal.SIG_IGN:  # as after nohup
-                    signal.signal(number, signal.SIG_DFL)
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the parent terminates workers with it
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-            with suppress(OSError):  # for ps and top, where there is /proc
-                Path("/proc/self/comm").write_text(name)
-            code = run(self.program, watched, self.folder)
-            code = ENOUGH if broken and code == OK else code
-        except Exception:
-            sys.excepthook(*sys.exc_info())
-        finally:
-            os._exit(code)
+        with suppress(OSError):  # for ps and top, where there is /proc
+            Path("/proc/self/comm").write_text(name)
+        code = run(self.program, watched, self.folder)
+        return ENOUGH if broken and code == OK else code
 
     def _terminate(self) -> None:
         for pid in self._names:
