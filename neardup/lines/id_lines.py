@@ -4,20 +4,25 @@ r"""Lines of ids, by which a decision finds the ids of removed records that kept
     ~ID TAB RECORDS     from reducer to decision: so many new records, two or more, have it
 
 A ~ comes after all keys and tagged ids, so that sorted lines of ids are behind all others.  The
-lines of an id are in one partition, by a hash of it.  Hadoop may add a tab to each line.
+lines of an id are in one partition, by a hash of it.  Hadoop may add a tab to each line.  Who
+deletes by ids would lose both records.  Old ones (--against) do not count, as only new ones are
+removed.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 
 import numpy as np
 
+from neardup.runtime.counters import Counters
 from neardup.runtime.program import WireError, shown
 
 MARK = b"~"
+AT_ONCE = 1 << 16
 
 
 def hashes_of(ids: Iterable[bytes]) -> np.ndarray:
@@ -97,3 +102,29 @@ class Parted:
     def _ids(self) -> Iterator[bytes]:
         for block in chain([self._first] if self else [], self._blocks):
             yield from (line[1:].rstrip(b"\t") for line in block.split(b"\n")[:-1])
+
+
+class SharedIds:
+    """Hashes of the ids of removed records: eight bytes for each one, if any id is repeated."""
+
+    def __init__(self, lines: Parted):
+        self._lines, self._removed = lines, array("q")
+
+    def remove(self, ids: Iterable[bytes]) -> None:
+        """Note the ids of removed records."""
+        if self._lines:
+            self._removed.extend(map(hash, ids))
+
+    def report(self, counters: Counters) -> None:
+        """Count the removed records with an id that more records have than are removed."""
+        removed = np.sort(np.array(self._removed, np.int64))
+        repeated, total, first = parse_repeated(self._lines.ids), 0, list[bytes]()
+        while some := list(islice(repeated, AT_ONCE)):
+            counters.alive()
+            ids, counts = zip(*some)
+            hashes = np.fromiter(map(hash, ids), np.int64)
+            gone = np.searchsorted(removed, hashes, "right") - np.searchsorted(removed, hashes)
+            both = np.flatnonzero((gone > 0) & (gone < np.array(counts)))
+            total += int(gone[both].sum())
+            first = sorted([*first, *(ids[i] for i in both.tolist())])[: counters.EXAMPLES]
+        counters.shared_ids(total, first)

@@ -19,6 +19,7 @@ in sixteen digits.  PLACE is the place in the input, in sixteen digits.  A \1 in
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from hashlib import blake2b
 from itertools import repeat
 from typing import NamedTuple, Protocol
@@ -180,7 +181,6 @@ PRIORITIES = {
 }
 COLLECTION = Tag(placed=False)
 VALUED = Tag(placed=False, valued=True)
-_NEXT_RULE = re.compile(r",(?=(?:first|longest|smallest)(?:,|$)|(?:max|min|prefer):)")
 
 
 def tag_of(keep: str) -> Tag:
@@ -193,30 +193,43 @@ def tag_of(keep: str) -> Tag:
     """
     ranks: list[Rank] = []
     fields: list[str] = []
-    rules = _NEXT_RULE.split(keep)
-    for number, rule in enumerate(rules, 1):
-        kind, _, name = rule.partition(":")
-        if rule in ("first", "smallest") and number < len(rules):
-            raise ValueError(f"{rule} leaves no ties; it must be the last rule")
-        if rule == "longest":
-            ranks.append(ByShingles())
-        elif kind in ("max", "min") and "," in name:
-            raise ValueError(not_one_of(name.split(",")[1], PRIORITIES))
-        elif kind in ("max", "min") and name:
+    rules = rules_in(keep, PRIORITIES)
+    for number, (kind, of) in enumerate(rules, 1):
+        if kind in ("first", "smallest") and number < len(rules):
+            raise ValueError(f"{kind} leaves no ties; it must be the last rule")
+        if isinstance(of, re.Pattern):
+            ranks.append(ById(of))
+        elif of:
             ranks.append(ByField(kind == "max", len(fields)))
-            fields.append(name)
-        elif kind == "prefer" and name:
-            ranks.append(ById(_compiled(name)))
-        elif rule not in ("first", "smallest"):
-            raise ValueError(not_one_of(rule, PRIORITIES))
-    return Tag(tuple(ranks), tuple(fields), rules[-1] == "smallest")
+            fields.append(of)
+        elif kind == "longest":
+            ranks.append(ByShingles())
+    return Tag(tuple(ranks), tuple(fields), rules[-1][0] == "smallest")
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
+def rules_in(keep: str, names: Collection[str]) -> list[tuple[str, str | re.Pattern[str]]]:
+    """Return the rules of --keep RULE,RULE…, each as a kind and what is behind its colon, or "".
+
+    names: the rules; max:FIELD stands for any field.  A comma in a pattern belongs to it, unless a
+    rule follows.  ValueError for an unknown rule.
+
+    >>> rules_in("prefer:a,b,max:stars,first", PRIORITIES)
+    [('prefer', re.compile('a,b')), ('max', 'stars'), ('first', '')]
+    """
+    words = "|".join(name for name in names if ":" not in name)
+    found: list[tuple[str, str | re.Pattern[str]]] = []
+    for rule in re.split(rf",(?=(?:{words})(?:,|$)|(?:max|min|prefer):)", keep):
+        kind, _, of = rule.partition(":")
+        if kind == "prefer" and of:
+            try:
+                found.append((kind, re.compile(of)))
+            except re.error as error:
+                raise ValueError(f"{of!r} is not a regular expression: {error}") from None
+        elif rule in names or (f"{kind}:FIELD" in names and of and "," not in of):
+            found.append((kind, of))
+        else:
+            raise ValueError(not_one_of(rule.rpartition(",")[2], names))
+    return found
 
 
 def mark_of(decides: str, keep: str, against: bool, between: bool, values: str = "") -> int:

@@ -26,7 +26,6 @@ from neardup.decisions.decide import Copies, clusters, decided
 from neardup.decisions.edge_file import EdgeFile
 from neardup.decisions.kept_lines import kept_lines, lines_from
 from neardup.decisions.marked_rows import Marks
-from neardup.decisions.shared_ids import SharedIds
 from neardup.lines import answer_lines, id_lines
 from neardup.lines.answer_lines import (
     format_decided,
@@ -35,6 +34,7 @@ from neardup.lines.answer_lines import (
     parse_pair,
     removed_line,
 )
+from neardup.lines.id_lines import SharedIds
 from neardup.lines.keyed_lines import KEY_BITS, format_keyed_lines
 from neardup.options.settings import Settings
 from neardup.reading.blocks import NEW, Block, blocks_of, in_task

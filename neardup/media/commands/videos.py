@@ -111,9 +111,9 @@ OWN = flags(
     --one-picture       also remove copies of a still picture, whose sound may differ
     --output KIND       {"; ".join(f"{name}: {about}" for name, about in OUTPUTS.items())} [pairs]
                         -h: pairs, links, kept, removed, clusters or prints (default: pairs)
-    --keep RULES        which of several similar videos is kept: {", ".join(keep_rules.NAMES)},
-                        prefer:REGEX (a video whose path matches); or several rules with commas,
-                        each breaking ties of those before it [{keep_rules.VIDEOS}]
+    --keep RULES        which of several similar videos is kept: {", ".join(keep_rules.NAMES)}
+                        (a video whose path matches); or several rules with commas, each breaking
+                        ties of those before it [{keep_rules.VIDEOS}]
                         -h: which of several similar videos is kept (default: the original)
     --threshold T       the minimum share of the shorter video that is in the other; with --output
                         kept and removed, of the removed video in the kept one (default: 0.5;

@@ -13,12 +13,11 @@ from typing import Any, Callable
 
 import numpy as np
 
+from neardup.lines.tagged_ids import rules_in
 from neardup.media.pictures import originals
-from neardup.runtime.program import not_one_of
 
 Facts = dict[str, Any]
 Rule = Callable[[str, Facts], Any]  # of an id and facts; the one with the least value is kept
-PREFER, NEXT_RULE = "prefer:", re.compile(",(?=(?:max|min|prefer):|straight|firsthand)")
 DEEPEST = 8  # crops of crops …
 LENGTHS = 1.1  # lengths that differ by less are the same, for max:seconds
 PICTURES = "straight,max:detail,max:pixels,firsthand,min:bytes"
@@ -59,7 +58,11 @@ VALUES: dict[str, Callable[[Facts], float]] = {
     "seconds": length,
     "date": date,
 }
-NAMES = ("straight", "firsthand", *(f"{most}:{of}" for of in VALUES for most in ("max", "min")))
+NAMES = (
+    *("straight", "firsthand"),
+    *(f"{most}:{of}" for of in VALUES for most in ("max", "min")),
+    "prefer:REGEX",
+)
 
 
 def keep_rules(text: str) -> list[Rule]:
@@ -69,23 +72,17 @@ def keep_rules(text: str) -> list[Rule]:
     >>> [rule("new/a.mp4", {"width": 8, "height": 9}) for rule in rules]
     [False, -72.0]
     """
-    return list(map(_rule, NEXT_RULE.split(text)))
+    return [_rule(*rule) for rule in rules_in(text, NAMES)]
 
 
-def _rule(name: str) -> Rule:
-    if name.startswith(PREFER):
-        try:
-            wanted = re.compile(name[len(PREFER) :])
-        except re.error as error:
-            raise ValueError(f"{name}: {error}") from None
-        return lambda id_, _: not wanted.search(id_)
-    if name not in NAMES:
-        raise ValueError(not_one_of(name, [*NAMES, f"{PREFER}REGEX"]))
-    if name == "straight":
+def _rule(kind: str, of: str | re.Pattern[str]) -> Rule:
+    if isinstance(of, re.Pattern):
+        return lambda id_, _: not of.search(id_)
+    if kind == "straight":
         return lambda _, facts: len(facts.get("changes", ()))
-    if name == "firsthand":
+    if kind == "firsthand":
         return lambda _, facts: originals.firsthand(facts)
-    value, sign = VALUES[name[4:]], -1 if name.startswith("max") else 1
+    value, sign = VALUES[of], -1 if kind == "max" else 1
     return lambda _, facts: sign * value(facts)
 
 
