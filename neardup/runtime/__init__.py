@@ -1,4 +1,4 @@
-"""The basis of every program: errors, exit codes, counts, reports, temporary files, compiled loops.
+"""The basis of every program: errors, exit codes, options, counts, temporary files, compiled loops.
 
 In: a function to run; counts and bad lines of stages.
 Out: exit codes, messages on stderr, Hadoop counters, summaries.
