@@ -19,7 +19,6 @@ in sixteen digits.  PLACE is the place in the input, in sixteen digits.  A \1 in
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from hashlib import blake2b
 from itertools import repeat
 from typing import NamedTuple, Protocol
@@ -28,7 +27,8 @@ import numpy as np
 
 from neardup.lines.keyed_lines import HASH_BITS
 from neardup.reading.blocks import NEW
-from neardup.runtime.program import WireError, not_one_of, shown
+from neardup.reading.field_values import rules_in
+from neardup.runtime.program import WireError, shown
 from neardup.sets.ragged import Batch
 
 OLD = b"0"
@@ -205,31 +205,6 @@ def tag_of(keep: str) -> Tag:
         elif kind == "longest":
             ranks.append(ByShingles())
     return Tag(tuple(ranks), tuple(fields), rules[-1][0] == "smallest")
-
-
-def rules_in(keep: str, names: Collection[str]) -> list[tuple[str, str | re.Pattern[str]]]:
-    """Return the rules of --keep RULE,RULE…, each as a kind and what is behind its colon, or "".
-
-    names: the rules; max:FIELD stands for any field.  A comma in a pattern belongs to it, unless a
-    rule follows.  ValueError for an unknown rule.
-
-    >>> rules_in("prefer:a,b,max:stars,first", PRIORITIES)
-    [('prefer', re.compile('a,b')), ('max', 'stars'), ('first', '')]
-    """
-    words = "|".join(name for name in names if ":" not in name)
-    found: list[tuple[str, str | re.Pattern[str]]] = []
-    for rule in re.split(rf",(?=(?:{words})(?:,|$)|(?:max|min|prefer):)", keep):
-        kind, _, of = rule.partition(":")
-        if kind == "prefer" and of:
-            try:
-                found.append((kind, re.compile(of)))
-            except re.error as error:
-                raise ValueError(f"{of!r} is not a regular expression: {error}") from None
-        elif rule in names or (f"{kind}:FIELD" in names and of and "," not in of):
-            found.append((kind, of))
-        else:
-            raise ValueError(not_one_of(rule.rpartition(",")[2], names))
-    return found
 
 
 def mark_of(decides: str, keep: str, against: bool, between: bool, values: str = "") -> int:

@@ -25,6 +25,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -36,7 +37,7 @@ import numpy as np
 
 from neardup.reading.input_check import BadLine, Parser
 from neardup.reading.text_rows import Fields, lines_in, row_of
-from neardup.runtime.program import UsageError
+from neardup.runtime.program import UsageError, not_one_of
 from neardup.sets.ragged import Batch, Ragged, spans
 
 WITHIN, ACROSS = "--within", "--across"
@@ -164,6 +165,31 @@ def apart(sets: Ragged, hashes: np.ndarray) -> Ragged:
     place = place % np.repeat(np.maximum(sizes, 1), sizes) + np.repeat(starts, sizes)
     weights = None if sets.weights is None else sets.weights[place]
     return Ragged(values[place], sets.offsets, weights)
+
+
+def rules_in(keep: str, names: Collection[str]) -> list[tuple[str, str | re.Pattern[str]]]:
+    """Return the rules of --keep RULE,RULE…, each as a kind and what is behind its colon, or "".
+
+    names: the rules; max:FIELD stands for any field.  A comma in a pattern belongs to it, unless a
+    rule follows.  ValueError for an unknown rule.
+
+    >>> rules_in("prefer:a,b,max:stars,first", ["first", "max:FIELD"])
+    [('prefer', re.compile('a,b')), ('max', 'stars'), ('first', '')]
+    """
+    words = "|".join(name for name in names if ":" not in name)
+    found: list[tuple[str, str | re.Pattern[str]]] = []
+    for rule in re.split(rf",(?=(?:{words})(?:,|$)|(?:max|min|prefer):)", keep):
+        kind, _, of = rule.partition(":")
+        if kind == "prefer" and of:
+            try:
+                found.append((kind, re.compile(of)))
+            except re.error as error:
+                raise ValueError(f"{of!r} is not a regular expression: {error}") from None
+        elif rule in names or (f"{kind}:FIELD" in names and of and "," not in of):
+            found.append((kind, of))
+        else:
+            raise ValueError(not_one_of(rule.rpartition(",")[2], names))
+    return found
 
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")  # unlike float()

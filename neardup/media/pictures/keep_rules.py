@@ -13,8 +13,8 @@ from typing import Any, Callable
 
 import numpy as np
 
-from neardup.lines.tagged_ids import rules_in
 from neardup.media.pictures import originals
+from neardup.reading.field_values import rules_in
 
 Facts = dict[str, Any]
 Rule = Callable[[str, Facts], Any]  # of an id and facts; the one with the least value is kept
