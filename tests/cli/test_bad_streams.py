@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from neardup.reading.blocks import TASK_FILE
-from tests.support.cases import some
+from tests.support.cases import in_turn, some
 from tests.support.engines import (
     COUNT_TOKENS,
     DECIDE,
@@ -117,8 +117,7 @@ def test_nobody_hears_the_messages(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
-@SCRIPTS
+@in_turn(2, name=NAMES, closed=["<&-", ">&-", "2>&-"])
 def test_closed_from_the_start(name: str, closed: str, stages: Stages, tmp_path: Path) -> None:
     """Without stdout, a script fails with a message; without stderr, it works; no file is left.
 

@@ -17,7 +17,7 @@ import pytest
 
 from neardup.runtime.counters import Counters
 from neardup.runtime.summary import describe
-from tests.support.cases import crossed, some
+from tests.support.cases import in_turn, some
 from tests.support.engines import (
     COUNT_TOKENS,
     INLINE,
@@ -165,7 +165,8 @@ def some_bad(good: int, bad: int) -> bytes:
 COMMANDS = {"mapper": MAPPER, "local": RUN_LOCAL, "inline": INLINE}
 
 
-@crossed(
+@in_turn(
+    1,
     case=[
         (10, 10, "", 0),
         (10, 11, "", 1),
@@ -230,7 +231,7 @@ MAGIC = {
 }
 
 
-@crossed(what=list(MAGIC), way=["file", "stdin", "tune"])
+@in_turn(1, what=list(MAGIC), way=["file", "stdin", "tune"])
 def test_the_first_bytes_tell(what: str, way: str, tmp_path: Path) -> None:
     path = tmp_path / "in.txt"
     path.write_bytes(MAGIC[what])
@@ -265,7 +266,8 @@ def test_a_document(tmp_path: Path) -> None:
     assert "is a document, to save as CSV or plain text" in result.err
 
 
-@crossed(
+@in_turn(
+    1,
     id_=[b"PAR1", b"BZh", b"BZh9", b"PK", b"7z", b"ARROW1", b"\xef\xbb\xbfPAR1"],
     blank=[b" ", b"\t"],
 )
@@ -277,7 +279,7 @@ def test_an_id_that_looks_like_magic(id_: bytes, blank: bytes, tmp_path: Path) -
 # One id on most records.
 
 
-@crossed(case=[(11, 0, True), (12, 9, True), (11, 11, False), (10, 0, False)], command=COMMANDS)
+@in_turn(1, case=[(11, 0, True), (12, 9, True), (11, 11, False), (10, 0, False)], command=COMMANDS)
 def test_an_id_on_most_records(
     case: tuple[int, int, bool], command: list[str], tmp_path: Path
 ) -> None:

@@ -172,12 +172,12 @@ FIRST = {"pairs": "a", "links": "a", "kept": "id", "removed": "id", "clusters": 
 @each_door
 def test_o_writes_each_answer_in_each_format(door: str, made: Path, tmp_path: Path) -> None:
     top = library(made, door, tmp_path / "my files", [NAMES[2], NAMES[-1]])
-    for output, field in FIRST.items():
+    for number, (output, field) in enumerate(FIRST.items(), list(KINDS).index(door)):
         result = door_on(tmp_path, door, top, f"--output={output}")
         ids = [line.split(b"\t")[0].decode() for line in result.out.splitlines()]
         assert result.code == 0
         assert ids
-        for name, ids_in in READERS.items():
+        for name, ids_in in list(READERS.items())[number % 3 :: 3]:
             written = door_on(tmp_path, door, top, f"--output={output}", "-o", name)
             assert (written.code, written.out) == (0, b"")
             assert ids_in(tmp_path / name, field) == ids

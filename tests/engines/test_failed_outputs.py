@@ -14,17 +14,13 @@ from tests.support.cases import crossed
 from tests.support.corpus_in_forms import made
 from tests.support.engines import IN_FILES, RUN_LOCAL, VIDEOS, run, succeed
 from tests.support.failing import needs_full, small_disk
-from tests.support.sessions import either_way, interrupt_at, path_with_other_sort, session
+from tests.support.sessions import interrupt_at, path_with_other_sort, session
 
 KEPT = ["--output=kept"]
 OUTPUTS = {"pairs": [*IN_FILES, "-o"], "folder": [*KEPT, "-o"], "removed": [*KEPT, "--removed"]}
 STOPS = [("pairs", "pairs"), ("folder", "decided")]
 STOPS += [("removed", step) for step in ("pairs", "decided", "reasons")]
-at_every_step = pytest.mark.parametrize(
-    ("before", "step"),
-    [((output, there), step) for output, step in STOPS for there in ("there", "new")],
-    indirect=["before"],
-)
+AT_EVERY_STEP = [((output, there), step) for output, step in STOPS for there in ("there", "new")]
 
 
 @pytest.fixture(params=[(output, there) for output in OUTPUTS for there in ("new", "there")])
@@ -56,7 +52,7 @@ def test_an_input_that_is_damaged(before: list[str], tmp_path: Path) -> None:
 
 
 @pytest.mark.first_case
-@at_every_step
+@pytest.mark.parametrize(("before", "step"), AT_EVERY_STEP, indirect=["before"])
 def test_a_sort_that_fails(before: list[str], step: str, tmp_path: Path) -> None:
     path = path_with_other_sort(tmp_path, f"/{step}", "echo no luck >&2; exit 2")
     result = run([*before, VIDEOS], tmp_path, PATH=path)
@@ -65,8 +61,11 @@ def test_a_sort_that_fails(before: list[str], step: str, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-@at_every_step
-@either_way
+@pytest.mark.parametrize(
+    ("before", "step", "how"),
+    [(*each, ("Ctrl-C", "kill")[i // 2 % 2 ^ i % 2]) for i, each in enumerate(AT_EVERY_STEP)],
+    indirect=["before"],
+)
 def test_interrupted(before: list[str], step: str, how: str, tmp_path: Path) -> None:
     path = path_with_other_sort(tmp_path, f"/{step}", "exec sleep 1000")
     with session([*before, str(VIDEOS)], tmp_path, PATH=path) as it:

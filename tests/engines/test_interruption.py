@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import in_turn
 from tests.support.engines import (
     ANSWER,
     IN_FILES,
@@ -124,8 +125,11 @@ def test_while_its_reader_is_slow(how: str, copies: Path, tmp_path: Path) -> Non
         interrupt_at(it, "dedup", how, seconds=0.3)
 
 
-@pytest.mark.parametrize("how", ["Ctrl-C", "kill", "kill -9"])
-@pytest.mark.parametrize("step", ["mapper", "join", "prune", "reducer", "hot bucket", "sleep"])
+@in_turn(
+    2,
+    step=["mapper", "join", "prune", "reducer", "hot bucket", "sleep"],
+    how=["kill -9", "Ctrl-C", "kill"],
+)
 def test_in_any_step(
     step: str, how: str, some_seconds: Path, hot_file: Path, tmp_path: Path
 ) -> None:
@@ -198,7 +202,7 @@ STARTS = {
 def test_ctrl_c_at_any_moment_of_the_start(name: str, tmp_path: Path) -> None:
     """From the first line of ours on, Ctrl-C prints no traceback, also while modules are loaded."""
     rng = random.Random(name)
-    for number in range(12):
+    for number in range(6):
         folder = tmp_path / str(number)
         folder.mkdir()
         (folder / "tmpdir").mkdir()

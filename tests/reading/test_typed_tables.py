@@ -14,6 +14,7 @@ from typing import Any, Callable
 import pytest
 
 from neardup.runtime.program import StageError, UsageError
+from tests.support.cases import in_turn
 from tests.support.programs import MAPPER, NEARDUP, RUN_LOCAL, run, succeed
 from tests.support.typed_tables import (
     IDS,
@@ -112,9 +113,8 @@ IDS_OF_TYPES: dict[str, tuple[Any, list[str | int | None]]] = {
 }
 
 
-@names
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", IDS_OF_TYPES)
+@in_turn(1, kind=list(IDS_OF_TYPES), name=["a.arrow", "a.parquet"])
 def test_ids(name: str, kind: str, tmp_path: Path) -> None:
     if kind == "uuid" and not hasattr(arrow, "uuid"):
         pytest.skip("needs a newer pyarrow")

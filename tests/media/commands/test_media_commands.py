@@ -127,18 +127,13 @@ BOTH = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("command", "words", "said"),
-    [(command, *row) for command in RUN for row in BOTH + REFUSED[command]],
-)
-def test_mistakes_are_refused(
-    command: str, words: str, said: str, folder: Path, tmp_path: Path
-) -> None:
-    result = RUN[command](
-        tmp_path, *(word.replace("{}", str(folder)) for word in shlex.split(words))
-    )
-    assert (result.code, result.out, result.left) == (2, b"", [])
-    assert said in result.err
+@each_command
+def test_mistakes_are_refused(command: str, folder: Path, tmp_path: Path) -> None:
+    for words, said in BOTH + REFUSED[command]:
+        named = (word.replace("{}", str(folder)) for word in shlex.split(words))
+        result = RUN[command](tmp_path, *named)
+        assert (result.code, result.out, result.left) == (2, b"", []), words
+        assert said in result.err, words
 
 
 @pytest.mark.slow

@@ -210,6 +210,14 @@ def test_hashes_meet_two_and_two_where_none_is_rare(tmp_path, monkeypatch):
     assert few < many / 3
 
 
+@every_kind
+def test_what_is_packed_is_unpacked(kind):
+    made = kind_of(kind).sketches(Ragged.from_rows(drawn(4)), 0)
+    again = kind_of(kind).unpacked(*kind_of(kind).packed(made))
+    assert again.values.tolist() == made.values.tolist()
+    assert again.offsets.tolist() == made.offsets.tolist()
+
+
 @pytest.mark.first_case
 @pytest.mark.parametrize("kind", ["min:32", "mod:4", "signature:64"])
 @pytest.mark.parametrize("common", [60, 90])
