@@ -186,6 +186,37 @@ def test_a_run_waits_for_the_disk_seldom(monkeypatch: pytest.MonkeyPatch, tmp_pa
         assert [path.name for path in work.files.iterdir()] == ["pairs.49"]
 
 
+def test_a_torn_line_was_not_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A process that is killed may leave a part of a line, and others go on: all byte counts."""
+    monkeypatch.setattr(work_folder, "_sync", lambda _: None)
+    name = str(tmp_path / "w")
+
+    def step(work: work_folder.RunWork, k: int) -> None:
+        work.begin("stage", k)
+        work.new(work.files / f"pairs.{k}").write_bytes(b"x")
+        work.commit("stage", k, [])
+
+    with work_folder.opened(name, [], [], quiet=True, keep=True) as work:
+        step(work, 0)
+        work.settle()
+        step(work, 1)
+        data = work.log.read_bytes()
+    last = data.splitlines(keepends=True)[-1]
+    assert b'"done": ["stage", 1]' in last
+    for cut in range(len(last) + 1):
+        for goes_on in ([], [2]):
+            work.log.write_bytes(data[: len(data) - len(last) + cut])
+            (work.files / "pairs.1").write_bytes(b"x")
+            other = work_folder.RunWork(name, [])
+            for k in goes_on:
+                step(other, k)
+                other.settle()
+            with work_folder.opened(name, [], [], quiet=True, keep=True) as again:
+                assert again.done == {
+                    ("stage", k) for k in [0, *[1] * (cut == len(last)), *goes_on]
+                }
+
+
 def test_a_run_that_chose_an_exact_join_goes_on(tmp_path: Path) -> None:
     path, work = tmp_path / "topical.txt", tmp_path / "work"
     path.write_text("".join(f"r{i:05} {' '.join(map(str, x))}\n" for i, x in enumerate(topical())))
@@ -285,7 +316,9 @@ def test_a_changed_input_is_refused(how: str, tmp_path: Path) -> None:
 def test_another_version_is_refused(tmp_path: Path) -> None:
     command, work, _ = begun(tmp_path)
     log = work / OURS / "run.jsonl"
-    log.write_text(log.read_text().replace(f'"neardup": "{VERSION}"', '"neardup": "0.0.9"'))
+    head, _, rest = log.read_bytes().partition(b"\n")
+    other = {**work_folder._values_of(head + b"\n"), "neardup": "0.0.9"}
+    log.write_bytes(work_folder._line_of(other) + rest)
     refuse(command, tmp_path, f"belongs to another run, of neardup 0.0.9, and this is {VERSION}; ")
 
 

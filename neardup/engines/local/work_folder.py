@@ -6,7 +6,7 @@
 
 The input is divided into *shares*, runs of blocks.  A *step* is a stage's work on one share, or on
 one share of the partitions.  It writes files of its own, and removes those it has used up only when
-it is done.  Lines of run.jsonl, JSON objects:
+it is done.  Lines of run.jsonl, JSON objects whose last member, "crc", is a checksum of the others:
 
     {"neardup": "0.1.0", "options": […], "inputs": [[path, inode, size, time, digest] …]}
     {"shares": 48}                                          fixed when the run began
@@ -20,11 +20,12 @@ A file is valid once a line names it, which is written after the file.  All othe
 removed when it goes on; so a step is done as a whole, or is done again.  Steps depend on the input
 and the options alone, and so do the bytes of the answer.
 
-A kill leaves all that was written.  If the machine fails, lines and files since the last `lasting`
-may be missing or damaged: the first such step, and all after it, are done again.  What has been
-used up is removed only when the step that did so is lasting.  Waiting for the disk takes longer
-than a small step, so that each process waits only after SYNC_SECONDS, or when its steps have used
-up SPENT_BYTES.
+A kill leaves all that was written, and perhaps a torn line at the end, which was not: the next
+process that writes a line removes it.  If the machine fails, lines and files since the last
+`lasting` may be missing or damaged: the first such step, and all after it, are done again.  What
+has been used up is removed only when the step that did so is lasting.  Waiting for the disk takes
+longer than a small step, so that each process waits only after SYNC_SECONDS, or when its steps have
+used up SPENT_BYTES.
 
 The device of an input is not compared: its number may change when the machine starts.
 """
@@ -153,7 +154,7 @@ class RunWork:
         data = data[: data.rfind(b"\n") + 1]
         self._settled += len(data)
         self._wait()
-        for line in map(json.loads, data.splitlines()):
+        for line in map(_values_of, data.splitlines(keepends=True)):
             for name in line.get("spent", ()):
                 (self.files / name).unlink(missing_ok=True)  # another process may do the same
 
@@ -211,10 +212,16 @@ class RunWork:
                 folder.rmdir()
 
     def _append(self, line: dict[str, Any], lasting: bool = False) -> None:
-        data = json.dumps(line).encode() + b"\n"
-        with naming(self.log), open(self.log, "ab", buffering=0) as file:
+        data = _line_of(line)
+        with naming(self.log), open(self.log, "a+b", buffering=0) as file:
             fcntl.lockf(file, fcntl.LOCK_EX)
             size = os.fstat(file.fileno()).st_size
+            if (
+                size and os.pread(file.fileno(), 1, size - 1) != b"\n"
+            ):  # torn by a process that ended
+                # Subtle: to open the file once more, and close it, would end the lock.
+                size = os.pread(file.fileno(), size, 0).rfind(b"\n") + 1
+                os.ftruncate(file.fileno(), size)
             try:
                 while data:  # a part is written on a full disk, and then an error raised
                     data = data[file.write(data) :]
@@ -323,7 +330,7 @@ def _begun(root: Path, name: str, head: dict[str, Any]) -> list[dict[str, Any]]:
             "left as it is; name another folder"
         )
     half = root / f"{LOG}.half"
-    half.write_text(json.dumps(head) + "\n")
+    half.write_bytes(_line_of(head))
     _sync(root)
     os.replace(half, log)
     _sync(root)
@@ -339,11 +346,11 @@ def _lines_of(log: Path) -> tuple[list[dict[str, Any]], list[int]]:
     for text in log.read_bytes().splitlines(keepends=True):
         end += len(text)
         try:
-            line = json.loads(text)
+            line = _values_of(text)
             lasting = max(lasting, line.get("lasting", 0))
-            if not text.endswith(b"\n") or not (lines or line.keys() >= HEAD):
+            if not (lines or line.keys() >= HEAD):
                 raise ValueError
-        except (AttributeError, ValueError):
+        except ValueError:
             lost = True
         if not lost:
             lines.append(line)
@@ -352,6 +359,24 @@ def _lines_of(log: Path) -> tuple[list[dict[str, Any]], list[int]]:
         anew = f"rm -r {shlex.quote(str(log.parent))}"
         raise StageError(f"{log}: is damaged; to start anew, type: {anew}") from None
     return lines, ends
+
+
+def _line_of(values: dict[str, Any]) -> bytes:
+    r"""Return a line of the log.
+
+    >>> _line_of({"shares": 32})
+    b'{"shares": 32, "crc": 3531651426}\n'
+    """
+    text = json.dumps(values)[:-1].encode()
+    return b'%b, "crc": %d}\n' % (text, zlib.crc32(text))
+
+
+def _values_of(line: bytes) -> dict[str, Any]:
+    """Parse a line of the log; ValueError if it is torn or damaged."""
+    text, _, crc = line.rpartition(b', "crc": ')
+    if crc != b"%d}\n" % zlib.crc32(text):
+        raise ValueError("another checksum")
+    return dict(json.loads(text + b"}"))
 
 
 def _check_head(work: RunWork, before: dict[str, Any], now: dict[str, Any]) -> None:
