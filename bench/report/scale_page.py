@@ -17,11 +17,13 @@ import numpy as np
 
 from bench.report.plots import new_figure, save, with_grid
 from neardup.lines.keyed_lines import HASH_BITS
+from neardup.stages import edge_groups
 from neardup.stages.candidate_keys import HELD_BYTES, MAPPED_BYTES
 
 GIB = 2**30
 LARGE = 10**9, 10**10
-DECIDED, SKETCHED, SORTED = 28, 16, 60  # bytes for a record in a pair, for a record, for a key
+SKETCHED, SORTED = 16, 60  # bytes for a record, for a key
+PARTED = 4e-6  # CPU seconds more for a record in a pair, if a decision is made in parts
 PARTITIONS, SORTED_AT_ONCE = 768, 2 * 10**6  # most partitions of the keys; keys sorted at a time
 # False positives of the filter by bits a key: see `stages.candidate_keys`.
 BITS, FALSE = (2, 4, 6, 8, 10, 13, 16, 32), (0.4, 0.16, 0.074, 0.037, 0.021, 0.011, 0.0067, 0.0012)
@@ -157,6 +159,20 @@ class Load(NamedTuple):
         return self.keys / self.records * float(np.interp(np.log(bits), np.log(BITS), FALSE))
 
     @property
+    def decided_bytes(self) -> float:
+        """Bytes that a decision holds, of records whose clusters are small."""
+        some = 2 * self.pairs  # records in pairs
+        node, part = edge_groups.NODE_BYTES, edge_groups.RECORD_BYTES
+        least = max(node * some / 2**edge_groups.MOST_BITS, part * some / edge_groups.MOST_PARTS)
+        return max(min(part * some, edge_groups.HELD_BYTES), least)
+
+    @property
+    def parted(self) -> float:
+        """CPU seconds that a decision in parts takes more."""
+        some = 2 * self.pairs
+        return PARTED * some * (edge_groups.RECORD_BYTES * some > edge_groups.HELD_BYTES)
+
+    @property
     def sorted_bytes(self) -> float:
         """Bytes for the keys that a worker of one machine sorts at a time."""
         return SORTED * max(SORTED_AT_ONCE, self.keys / PARTITIONS)
@@ -170,6 +186,7 @@ def reckoned(costs: Costs, run: dict[str, Any], cores: int, euros: float) -> Ite
         key=costs.key * 1e9,
         pair=costs.pair * 1e6,
         decided=costs.decided * 1e9,
+        parted=PARTED * 1e6,
         record=run["bytes"] / run["records"],
         keys=run["keys"] / run["records"],
         pairs=run["planted"] / run["records"],
@@ -183,7 +200,7 @@ def reckoned(costs: Costs, run: dict[str, Any], cores: int, euros: float) -> Ite
     yield "|---:|---:|---:|---:|---:|---:|---:|---:|"
     for load in (Load.of(records, run) for records in LARGE):
         cpu = costs.cpu(load.bytes, load.keys, load.pairs + load.by_chance) / 3600
-        alone = costs.decided * load.bytes / 3600
+        alone = (costs.decided * load.bytes + load.parted) / 3600
         for machines in (1, 8, 100):
             hours = cpu / machines / cores + alone
             disk = (load.bytes + shuffled * load.records) / machines / 1e12
@@ -232,9 +249,9 @@ def reckoned(costs: Costs, run: dict[str, Any], cores: int, euros: float) -> Ite
         ),
         (
             "the decision: memory of one process, on every engine",
-            "N, not divided",
-            [f"{2 * DECIDED * load.pairs / GIB:,.1f} GiB" for load in each],
-            "`--output pairs`; decisions by rounds on disk are not built",
+            f"N, to {edge_groups.HELD_BYTES >> 20} MiB; then in parts, on disk",
+            [f"{load.decided_bytes / GIB:,.2f} GiB" for load in each],
+            f"{edge_groups.RECORD_BYTES} bytes for each record of the largest cluster must fit",
         ),
     ]
     yield "| what | grows as | " + " | ".join(f"{n:,}" for n in LARGE) + " | what to do |"
@@ -299,9 +316,9 @@ RECKONED = """
 By least squares over all runs with `--output pairs`, and three more with larger sets, more keys and
 more copies, a start takes {start:.1f} CPU seconds, each byte of input {byte:.0f} ns, each key
 {key:.0f} ns, and each pair {pair:.0f} µs. `--output kept` takes {decided:.0f} ns more for each
-byte, in one process. Records like these have {record:.0f} bytes, {keys:.0f} keys and
-{pairs:.2f} pairs each. For machines of {cores} cores, at {euros:g} € an hour (`--cores` and
-`--euros`), whose disks do not make them wait:
+byte, in one process, and {parted:g} µs for each record in a pair that is decided in parts. Records
+like these have {record:.0f} bytes, {keys:.0f} keys and {pairs:.2f} pairs each. For machines of
+{cores} cores, at {euros:g} € an hour (`--cores` and `--euros`), whose disks do not make them wait:
 
 """
 FASTER = """

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache, partial
 from itertools import islice
+from typing import Callable
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from neardup.similarity.measures import Measure, eighteen_decimals
 BATCH = 256
 TOKENS_AT_ONCE = 1 << 22
 PAIRS_AT_ONCE = 1 << 16
+Named = Callable[[np.ndarray], None]  # is given a hash of the name of each cluster (int64)
 
 
 class DenseClusters:
@@ -160,10 +162,10 @@ def decided(
     counters.add(summary.REMOVED, count)
     counters.add(summary.CHAINED_AWAY if known_first else summary.CHAINED, chained)
     if not collections:  # otherwise edges between old records are unknown
-        counters.add(summary.LARGEST, int(sizes.max(initial=0)))
+        counters.most(summary.LARGEST, int(sizes.max(initial=0)))
 
 
-def clusters(edges: EdgeFile, counters: Counters) -> Iterator[tuple[bytes, bytes]]:
+def clusters(edges: EdgeFile, counters: Counters, named: Named) -> Iterator[tuple[bytes, bytes]]:
     """Yield (first record of its cluster, record) as tagged ids, in order of priority."""
     components = Components(edges, complete=True)
     first = np.full(edges.count, NOBODY)  # the position of its line, by component number
@@ -174,11 +176,11 @@ def clusters(edges: EdgeFile, counters: Counters) -> Iterator[tuple[bytes, bytes
         first[component[new]] = heads.positions[new]
         names = map(edges.record_at, first[component].tolist())
         yield from zip(names, heads.records)
-    _count_shared_names(edges, first, counters)
+    named(_names(edges, first))
     sizes = components.sizes()
     counters.add(summary.IN_CLUSTERS, edges.count)
     counters.add(summary.CLUSTERS, int(np.count_nonzero(sizes)))
-    counters.add(summary.LARGEST, int(sizes.max(initial=0)))
+    counters.most(summary.LARGEST, int(sizes.max(initial=0)))
 
 
 class Copies:
@@ -192,7 +194,7 @@ class Copies:
         np.add.at(self._counts, self._edges.numbers([reason.kept for reason in reasons]), 1)
         self._counts[self._edges.numbers(records)] = 0
 
-    def marks(self, collections: bool, counters: Counters) -> Iterator[tuple[bytes, bytes, int]]:
+    def marks(self, collections: bool, named: Named) -> Iterator[tuple[bytes, bytes, int]]:
         """Yield each new record, the smallest id of its cluster, and its copies.
 
         collections: as in `decided`; the clusters are then unknown, and b"".
@@ -207,7 +209,7 @@ class Copies:
             for root, (id_, position) in {root: (id_, at) for id_, root, at in rows}.items():
                 if first[root] == NOBODY or id_ < id_of(edges.record_at(int(first[root]))):
                     first[root] = position
-        _count_shared_names(edges, first, counters)
+        named(_names(edges, first))
         for heads in edges.batches():
             roots = forest.roots(heads.numbers).tolist()
             each = zip(heads.records, map(name, roots), self._counts[heads.numbers].tolist())
@@ -215,15 +217,14 @@ class Copies:
             name.cache_clear()
 
 
-def _count_shared_names(edges: EdgeFile, first: np.ndarray, counters: Counters) -> None:
-    """Count the clusters whose name, the id of a record, is also that of another cluster.
+def _names(edges: EdgeFile, first: np.ndarray) -> np.ndarray:
+    """Return a hash (int64) of the name of each cluster, the id of a record.
 
     first: the position (int64) of that record's line, or NOBODY
     """
     positions = first[first != NOBODY].tolist()
     names = (hash(edges.tag.id_of(edges.record_at(position))) for position in positions)
-    distinct = np.unique(np.fromiter(names, np.int64, len(positions)))
-    counters.add(summary.SHARED_NAMES, len(positions) - len(distinct))
+    return np.fromiter(names, np.int64, len(positions))
 
 
 def _count_own_ids(tag: Tag, heads: Heads, opened: dict[int, Head], counters: Counters) -> None:

@@ -2,9 +2,11 @@
 
 The number of a record is its rank by place in the input, old records first.  An edge is on a line
 of the record that is later in the order of the decision.  Held in memory: eight bytes, the place,
-for each record that is in a pair, and until all are read 16 more for each twin (--across).
+for each record that is in a pair, and until all are read 16 more for each twin (--across).  More
+records than it may hold are only counted: `stages.edge_groups` then divides the file.
 """
 
+import sys
 from array import array
 from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
@@ -93,16 +95,24 @@ class Heads(NamedTuple):
 class EdgeFile:
     """The edge lines of `count` records, of which `old` are old, read in order or by position."""
 
-    def __init__(self, file: IO[bytes], blocks: Iterable[bytes], tag: Tag, counters: Counters):
+    def __init__(
+        self,
+        file: IO[bytes],
+        blocks: Iterable[bytes],
+        tag: Tag,
+        counters: Counters,
+        most: int = sys.maxsize,
+    ):
         """Write `blocks` of whole lines to the empty `file`, which must remain open.
 
+        most: the maximum number of records; if there are more, it does not `fit`
         StageError if the lines are not edges or not in order, or if two records have one place.
         """
         self.tag = tag
         self.file = file
         self.record_at = lru_cache(READ_AGAIN)(partial(self._read, end=b"\t"))  # by position
         places, twins = array("Q"), array("Q")  # of all records; of twins, each with its first one
-        before = b""
+        before, self.count = b"", 0
         for block in blocks:
             counters.alive()
             self.file.write(block)
@@ -110,18 +120,25 @@ class EdgeFile:
             heads = [head for head, _ in groupby([before, *heads])][1:]
             if any(map(lt, heads, [before, *heads])):
                 raise StageError("the edges are not in order; sort them first: LC_ALL=C sort")
+            self.count += len(heads)
+            before = heads[-1] if heads else before
+            if self.count > most:
+                places, twins = array("Q"), array("Q")
+                continue
             if heads:
                 try:
                     places.frombytes(tag.places(heads).tobytes())
                 except WireError:
                     answer_lines.parse_edge_lines([block.partition(b"\n")[0]])  # a better error
                     raise
-                before = heads[-1]
             if tag.apart:
                 fields = (line.split(b"\t") for line in block.splitlines())
                 two = [some[:2] for some in fields if some[2:3] == [answer_lines.TWIN]]
                 twins.frombytes(tag.places(list(chain.from_iterable(two))).tobytes())
         self.file.flush()
+        self.fits = self.count <= most
+        if not self.fits:
+            return
         self.places = np.frombuffer(places, np.uint64) if places else np.empty(0, np.uint64)
         self.places.sort()
         if (self.places[1:] == self.places[:-1]).any():

@@ -105,7 +105,7 @@ Reads sorted edges, the output of reducer.py, and takes the same options as it:
 
 With --output kept it writes what step.py keep takes: the same lines, each after the record's place
 in the input and a tab.  One process must read all edges; it holds 28 bytes for each record that is
-in a pair.
+in a pair, up to 256 MiB; more are decided in parts, on disk.
 """
 KEEP = """Write the lines of an input without those of removed records.
 

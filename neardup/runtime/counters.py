@@ -77,6 +77,10 @@ class Counters:
         if self._watched:
             self.alive()
 
+    def most(self, name: str, count: int) -> None:
+        """Count the largest of several numbers."""
+        self.counts[name] = max(count, self.counts.get(name, 0))
+
     def alive(self) -> None:
         """Show the progress at most once per interval; call this every second or so."""
         if not self._watched:

@@ -44,9 +44,9 @@ def partitions_for(input_bytes: int) -> int:
     return min(1 << (input_bytes // PARTITION_BYTES).bit_length(), MOST_PARTITIONS)
 
 
-def write_rows(rows: np.ndarray, files: Sequence[IO[bytes]]) -> None:
-    """Write each row of uint64 (n, 2) to the file that the lowest bits of its key select."""
-    parts = (rows[:, 0] & np.uint64(len(files) - 1)).astype(np.uint8)
+def write_rows(rows: np.ndarray, files: Sequence[IO[bytes]], shift: int = 0) -> None:
+    """Write each row of uint64 (n, 2) to the file that bits of its key select, from bit `shift`."""
+    parts = (rows[:, 0] >> np.uint64(shift) & np.uint64(len(files) - 1)).astype(np.uint8)
     order = np.argsort(parts, kind="stable")
     bounds = np.searchsorted(parts[order], np.arange(len(files) + 1)).tolist()
     rows = rows[order]  # reordered once, since each of many files gets few rows

@@ -17,12 +17,13 @@ import tempfile
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
-from typing import IO, TYPE_CHECKING, Callable
+from typing import IO, TYPE_CHECKING, Any, Callable
 
 import numpy as np
 
-from neardup.decisions.decide import Copies, clusters, decided
+from neardup.decisions.decide import Copies, Named, clusters, decided
 from neardup.decisions.edge_file import EdgeFile
 from neardup.decisions.kept_lines import kept_lines, lines_from
 from neardup.decisions.marked_rows import Marks
@@ -52,11 +53,14 @@ from neardup.runtime.summary import (
     OLD_BAD,
     OLD_RECORDS,
     SEEMS,
+    SHARED_NAMES,
     SHUFFLED,
     SINGLE,
     WITHOUT_VALUE,
 )
 from neardup.sets.ragged import Batch, Ragged, chunks, starts_of_runs
+from neardup.stages import edge_groups
+from neardup.stages.external_group import grouped, pieces_of
 from neardup.verification import MARKED, OUTPUTS, RECORDS
 from neardup.verification.bucket_batch import BucketBatch
 from neardup.verification.buckets import SpilledBucket, batches_of_lines
@@ -64,6 +68,7 @@ from neardup.verification.buckets import SpilledBucket, batches_of_lines
 if TYPE_CHECKING:  # a mapper without a filter does not load it
     from neardup.stages.candidate_keys import BloomFilter
 
+BEHIND = b"2"  # as the first byte of a key: after all tagged ids
 KEYS_AT_ONCE = 1 << 20
 
 
@@ -322,44 +327,81 @@ def decide_edges(
     settings: Settings,
     counters: Counters,
     empty_file: Callable[[], IO[bytes]] = tempfile.TemporaryFile,
+    memory: int = 0,
 ) -> Iterator[bytes]:
     """Yield lines of removed records, or of members of clusters, from sorted edge lines.
 
     Removed records are in order of priority.  A cluster member is CLUSTER TAB ID; members are in
     order of ids.  One such stage reads all edges and writes them to an empty file, which may be in
-    memory (io.BytesIO).  Besides, the stage holds 28 bytes for each record that is in a pair.
+    memory (io.BytesIO).  Besides, the stage holds 28 bytes for each record that is in a pair; if
+    these are more than `memory` and HELD_BYTES, for each record of a part: see `edge_groups`.
     """
+    memory = max(memory, edge_groups.HELD_BYTES)
     counters.promise = settings.scheme.promise
     tag = settings.tag
     assert tag
-    with empty_file() as file:
+    with empty_file() as file, empty_file() as named:
         ids = id_lines.Parted(blocks)
-        edges = EdgeFile(file, ids.before, tag, counters)
-        shared = SharedIds(ids)
-        if settings.output.decides == RECORDS:
-            rule, measure, collections = settings.rule, settings.measure, settings.against
-            copies = Copies(edges) if settings.output is OUTPUTS[MARKED] else None
-            how = measure, counters, collections, bool(settings.merge)
-            for records, reasons in decided(edges, rule, *how):
-                if copies:
-                    copies.add(records, reasons)
-                kept = [reason.kept for reason in reasons]
-                shared.remove(tag.ids_of(records))
-                yield from map(
-                    format_decided,
-                    [record[tag.place] for record in records],
-                    tag.ids_of(records),
-                    tag.ids_of(kept),
-                    [reason.similarity for reason in reasons],
-                    *[[record[tag.place] for record in kept]] * bool(settings.merge),
-                )
-            shared.report(counters)
-            marks = copies.marks(collections, counters) if copies else ()
-            for record, cluster, count in marks:
-                yield answer_lines.format_mark(record[tag.place], cluster, count)
+        edges = EdgeFile(file, ids.before, tag, counters, memory // edge_groups.RECORD_BYTES)
+        how = settings, counters, SharedIds(ids), partial(_write_hashes, named)
+        if edges.fits:
+            yield from (line for _, line in _decided_lines(edges, *how))
         else:
-            for first, record in clusters(edges, counters):
-                yield b"%b\t%b\n" % (tag.id_of(first), tag.id_of(record))
+            parts = edge_groups.parts(edges, memory, counters)
+            yield from edge_groups.in_order(_part_lines(part, empty_file, *how) for part in parts)
+        if settings.output.decides == RECORDS:
+            how[2].report(counters)
+        for rows in grouped(pieces_of(named)) if named.tell() else ():
+            counters.add(SHARED_NAMES, len(rows) - len(starts_of_runs(rows[:, 0])))
+
+
+def _write_hashes(file: IO[bytes], hashes: np.ndarray) -> None:
+    file.write(np.repeat(hashes, 2).data)
+
+
+def _part_lines(
+    part: Iterable[bytes],
+    empty_file: Callable[[], IO[bytes]],
+    settings: Settings,
+    counters: Counters,
+    *how: Any,
+) -> Iterator[tuple[bytes, bytes]]:
+    assert settings.tag
+    with empty_file() as file:
+        edges = EdgeFile(file, part, settings.tag, counters)
+        yield from _decided_lines(edges, settings, counters, *how)
+
+
+def _decided_lines(
+    edges: EdgeFile, settings: Settings, counters: Counters, shared: SharedIds, named: Named
+) -> Iterator[tuple[bytes, bytes]]:
+    """Yield (key, line), in order of the keys, for removed records and marks, or for members."""
+    tag = edges.tag
+    if settings.output.decides != RECORDS:
+        for first, record in clusters(edges, counters, named):
+            yield record, b"%b\t%b\n" % (tag.id_of(first), tag.id_of(record))
+        return
+    rule, measure, collections = settings.rule, settings.measure, settings.against
+    copies = Copies(edges) if settings.output is OUTPUTS[MARKED] else None
+    for records, reasons in decided(
+        edges, rule, measure, counters, collections, bool(settings.merge)
+    ):
+        if copies:
+            copies.add(records, reasons)
+        kept = [reason.kept for reason in reasons]
+        shared.remove(tag.ids_of(records))
+        lines = map(
+            format_decided,
+            [record[tag.place] for record in records],
+            tag.ids_of(records),
+            tag.ids_of(kept),
+            [reason.similarity for reason in reasons],
+            *[[record[tag.place] for record in kept]] * bool(settings.merge),
+        )
+        yield from zip(records, lines)
+    for record, cluster, count in copies.marks(collections, named) if copies else ():
+        key = BEHIND + record
+        yield key, answer_lines.format_mark(record[tag.place], cluster, count)
 
 
 def lines_of_task(

@@ -38,7 +38,7 @@ def test_the_page_has_each_run_and_what_more_would_take() -> None:
     assert "| 9,000 | pairs | 0.1 | 9 | 2 | 1 | 2 | 900 of 900 |" in text
     assert "each byte of input 0 ns, each key\n1000 ns, and each pair 0 µs" in text
     assert "## Killed 7 times" in text
-    assert "| 1,000,000,000 | 0.16 TB | 4 | 8 | 0.1 |" in text
+    assert "| 1,000,000,000 | 0.16 TB | 4 | 8 | 0.3 | 0.2 |" in text
 
 
 def test_what_grows_faster_than_the_input() -> None:
@@ -48,3 +48,10 @@ def test_what_grows_faster_than_the_input() -> None:
     assert small.false_lines(1 << 60) == 15 * FALSE[-1]
     assert large.false_lines(1) == 15 * FALSE[0]
     assert list(BITS) == sorted(BITS)
+
+
+def test_a_decision_holds_no_more_than_its_memory_until_buckets_are_larger() -> None:
+    decided = [Load.of(10**n, a_run("size", 1000)).decided_bytes for n in (6, 9, 10)]
+    assert decided[0] == 28 * 2 * 10**5
+    assert decided[1] == 256 << 20
+    assert decided[1] < decided[2] < 28 * 2 * 10**9 / 10

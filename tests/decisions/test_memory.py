@@ -84,3 +84,21 @@ def test_so_many_bytes_for_a_record(flags, monkeypatch):
     assert counters.counts.get(LARGEST, 100) == 100  # of two collections nobody knows
     assert (large - small) / (LARGE - SMALL) > BYTES / 2
     assert large - small <= BYTES * (LARGE - SMALL) + NOISE
+
+
+@pytest.mark.slow
+def test_more_records_than_fit_are_decided_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a tenth of the memory that all take, the peak grows by less than four bytes a record."""
+    monkeypatch.setattr("neardup.decisions.edge_file.BATCH_BYTES", 1 << 12)
+    monkeypatch.setattr("neardup.decisions.rules.AT_ONCE", 1 << 9)
+    monkeypatch.setattr("neardup.stages.external_group.READ_BYTES", 1 << 12)
+    monkeypatch.setattr("neardup.stages.edge_groups.DISTINCT_AT_ONCE", 1 << 9)
+    monkeypatch.setattr("neardup.reading.blocks.BLOCK_BYTES", 1 << 12)
+    peaks = []
+    for count in (SMALL, SMALL, LARGE // 2):
+        monkeypatch.setattr("neardup.stages.edge_groups.HELD_BYTES", BYTES * count // 10)
+        peaks.append(peak(count, ["--output=removed"]))
+    (_, (small, *_), (large, counters, lines)) = peaks
+    assert counters.counts[REMOVED] == lines > LARGE / 4
+    assert counters.counts[LARGEST] == 100
+    assert large - small <= 4 * (LARGE // 2 - SMALL)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from neardup.options.settings import Settings
 from neardup.reading.blocks import Block, first_place
 from neardup.runtime.counters import Counters
+from neardup.stages.edge_groups import HELD_BYTES
 from neardup.stages.pairs import decide_edges, map_records
 from neardup.verification.buckets import BUCKET_BYTES, batches_of_lines
 from tests.support.decision_oracle import Gone, Line, similarities
@@ -25,7 +26,8 @@ class Sizes(NamedTuple):
     """Limits of a decision: by default those of real runs; tests can make them small.
 
     Sets from which on a bucket is a dense cluster, records that are decided at once, bytes of a
-    bucket that is spilled, of edges that are read at once, of a line; lines in a block."""
+    bucket that is spilled, of edges that are read at once, of a line; lines in a block; bytes that
+    a decision holds."""
 
     dense: int = 64
     batch: int = 256
@@ -33,6 +35,7 @@ class Sizes(NamedTuple):
     edge_bytes: int = 1 << 16
     line_bytes: int = 1 << 12
     lines: int = 10**9
+    held: int = HELD_BYTES
 
 
 USUAL = Sizes()
@@ -44,6 +47,7 @@ SIZES = st.builds(
     edge_bytes=st.sampled_from([1, 40, 300, 1 << 16]),
     line_bytes=st.sampled_from([1, 7, 1 << 12]),
     lines=st.sampled_from([1, 3, 10**9]),
+    held=st.sampled_from([300, 1000, HELD_BYTES, HELD_BYTES]),
 )
 
 
@@ -90,6 +94,8 @@ def decide(lines: Sequence[Line], flags: Sequence[str], sizes: Sizes = USUAL) ->
         patch.setattr("neardup.decisions.decide.BATCH", sizes.batch)
         patch.setattr("neardup.decisions.edge_file.BATCH_BYTES", sizes.edge_bytes)
         patch.setattr("neardup.decisions.edge_file.READ_BYTES", sizes.line_bytes)
+        patch.setattr("neardup.stages.edge_groups.HELD_BYTES", sizes.held)
+        patch.setattr("neardup.reading.blocks.BLOCK_BYTES", sizes.edge_bytes)
         edges = blocks_of(by_record(reduced(lines, settings, counters, sizes)), sizes.lines)
         decided = b"".join(decide_edges(edges, settings, counters))
     return Decision(_lines(decided), counters.counts)

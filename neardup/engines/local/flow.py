@@ -341,7 +341,8 @@ def decide(plan: Plan, edges: int) -> None:
     counters = Counters("decide", reports=str(plan.folder))
     with open(edges, "rb") as lines, open(plan.path("decided"), "wb") as file:
         blocks = plan.progress.counted(0, blocks_of(lines), len)
-        file.writelines(decide_edges(blocks, plan.settings, counters))
+        how = plan.settings, counters
+        file.writelines(decide_edges(blocks, *how, memory=plan.memory))
     if plan.lists_removed:
         shared = shared_ids(plan)
         counters.shared_ids(len(shared), sorted({*shared})[: counters.EXAMPLES])
