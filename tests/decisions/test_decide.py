@@ -17,7 +17,17 @@ from hypothesis import strategies as st
 
 from neardup.reading.blocks import NEW
 from neardup.runtime.counters import Counters
-from neardup.runtime.summary import CHAINED, CHAINED_AWAY, CLUSTERS, IN_CLUSTERS, LARGEST, REMOVED
+from neardup.runtime.summary import (
+    CHAINED,
+    CHAINED_AWAY,
+    CLUSTERS,
+    COMPARISONS,
+    IN_CLUSTERS,
+    LARGEST,
+    REMOVED,
+    REPEATED,
+    USED,
+)
 from tests.support.cases import crossed
 from tests.support.deciding import (
     SIZES,
@@ -252,6 +262,36 @@ def test_a_copy_has_the_best_reason_of_those_that_were_kept_before_it(sizes: Siz
     lines = named([frozenset(some) for some in sets])
     found = reasons(lines, decide(lines, flags_of("0.6"), sizes))
     assert found == {b"v01": (b"v00", "0.666667"), b"v03": (b"v02", "0.818182")}
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "--output=removed",
+        "--output=removed --rule=cluster --keep=longest",
+        "--output=kept --against=old --keep=smallest",
+        "--output=marked --across=id:([0-9])$",
+        "--output=marked --against=old --between",
+        "--output=clusters",
+    ],
+)
+@pytest.mark.parametrize("dense", [2, 64])
+def test_what_does_not_fit_into_memory_is_decided_in_parts(flags: str, dense: int) -> None:
+    """The lines, their order and the counts are those of a decision in memory."""
+    bases = range(0, 800, 100)
+    sets = [set_ for i in bases for set_ in [*star(i, 7), *path(i + 50, 5), *copies(i + 70, 3)]]
+    rng = random.Random(1)
+    lines = named(rng.sample(sets, len(sets)), old=36 if "against" in flags else 0)
+    lines = [line._replace(id=b"v%02d" % (i % 90)) for i, line in enumerate(lines)]
+    options = ["--exact", "--threshold=0.7", *flags.split()]
+    whole = decide(lines, options, Sizes(dense=dense))
+    parts = decide(lines, options, Sizes(dense=dense, held=1000, edge_bytes=500))
+    assert parts.lines == whole.lines
+    assert len(whole.lines) > 40
+    ways = {COMPARISONS, USED, REPEATED}  # depend on the batches, in dense clusters
+    assert parts.counts.keys() == whole.counts.keys()
+    different = {name for name in whole.counts if parts.counts[name] != whole.counts[name]}
+    assert different <= ways
 
 
 # Containment, and the overlap coefficient: a longer record is never removed for a shorter one.

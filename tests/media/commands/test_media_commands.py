@@ -4,7 +4,10 @@ import os
 import re
 import shlex
 import shutil
+import signal
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -208,11 +211,15 @@ def test_after_kill_9_the_next_run_reads_the_cache(command: str, tmp_path: Path)
         [*NEARDUP, command, str(top), output], tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache")
     ) as it:
         started(it, 3)
-        wait_for_results(tmp_path / "cache" / "neardup" / f"{command}.sqlite")
-        it.process.kill()
+        cache = tmp_path / "cache" / "neardup" / f"{command}.sqlite"
+        wait_for_results(cache)
+        os.killpg(it.process.pid, signal.SIGKILL)
         it.ended()
+    with closing(sqlite3.connect(cache)) as connection:
+        ((done,),) = connection.execute("select count(*) from results")
     result = RUN[command](tmp_path, top, output)
-    assert result.err.count("from the cache") == 1
+    noun = FOUND[command][1]
+    assert f"{done} {noun if done > 1 else noun[:-1]} from the cache" in result.err
     assert result.out == RUN[command](tmp_path, top, output, "--no-cache").out
     assert len(result.out.splitlines()) == MANY + (command == "images")  # a header
 
