@@ -23,7 +23,7 @@ from neardup.stages.candidate_keys import HELD_BYTES, MAPPED_BYTES
 GIB = 2**30
 LARGE = 10**9, 10**10
 SKETCHED, SORTED = 16, 60  # bytes for a record, for a key
-PARTED = 4e-6  # CPU seconds more for a record in a pair, if a decision is made in parts
+PARTED = 8e-6  # CPU seconds more for a record in a pair, if a decision is made in parts
 PARTITIONS, SORTED_AT_ONCE = 768, 2 * 10**6  # most partitions of the keys; keys sorted at a time
 # False positives of the filter by bits a key: see `stages.candidate_keys`.
 BITS, FALSE = (2, 4, 6, 8, 10, 13, 16, 32), (0.4, 0.16, 0.074, 0.037, 0.021, 0.011, 0.0067, 0.0012)
