@@ -153,14 +153,14 @@ def _border(lines: Levels) -> int:
     """Return how many of the first rows are of one level, if an edge is behind them, or else 0."""
     first = lines[0].astype(np.int16)
     level = np.partition(first, len(first) // 2)[len(first) // 2]
-    if (np.abs(first - level) <= 2 * NEAR).mean() < 0.95:
+    if np.count_nonzero(np.abs(first - level) <= 2 * NEAR) < 0.95 * len(first):
         return 0  # as below, but faster
     widest = int(MAX_BORDER * len(lines))
-    near_edge = lines[: widest + NEAR + 2, :: max(1, lines.shape[1] // 500)].astype(np.int16)
-    apart = np.abs(near_edge - np.median(near_edge[0]))
-    plain = (apart <= NEAR).mean(axis=1) >= 0.95
+    near_edge = lines[: widest + NEAR + 2, :: max(1, lines.shape[1] // 500)].astype(np.float32)
+    apart = np.abs(near_edge - _median(near_edge[0]))
+    plain = np.count_nonzero(apart <= NEAR, axis=1) >= 0.95 * apart.shape[1]
     end = len(plain) if plain.all() else int(plain.argmin())
-    edge = (apart[end + 1 : end + NEAR] > FAR).mean(axis=1) >= 0.5
+    edge = np.count_nonzero(apart[end + 1 : end + NEAR] > FAR, axis=1) >= 0.5 * apart.shape[1]
     return end if 0 < end <= widest and edge.any() else 0
 
 
@@ -178,8 +178,18 @@ def _exact_border(lines: Levels) -> float:
     """Return how many rows are border: those of `_border`, and a part of the next one."""
     if not (end := _border(lines)):
         return 0.0
-    mixed, row = lines[end : end + 2].astype(np.float32) - np.float32(np.median(lines[0]))
+    mixed, row = lines[end : end + 2].astype(np.float32) - np.float32(_median(lines[0]))
     return end + 1 - float(np.clip(mixed @ row / max(float(row @ row), 1.0), 0, 1))
+
+
+def _median(values: NDArray[Any]) -> Any:
+    """Return the median of values (n,), as np.median does, which takes many times as long.
+
+    >>> float(_median(np.array([9, 2, 4, 3], np.uint8)))
+    3.5
+    """
+    middle = [(len(values) - 1) // 2, len(values) // 2]
+    return np.partition(values, middle)[middle].mean()
 
 
 def pixels(facts: Facts) -> float:

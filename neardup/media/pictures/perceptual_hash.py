@@ -85,33 +85,36 @@ def hashes(
     >>> both.shape, bool((both[1] == hashes(picture[:, :, ::-1])[0, 0]).all())
     ((2, 32), True)
     """
-    found = [waves(pictures, part) for part in parts]
-    every = np.stack([turn(of_part, to) for of_part in found for to in turned], axis=1)
-    return bits(every.reshape(-1, WAVES, WAVES)).reshape(*every.shape[:2], -1)
+    return of_waves(waves(pictures, parts), turned)
 
 
-def waves(pictures: Floats | Bytes, part: Box = WHOLE) -> Floats:
-    """Return the rounded cosine coefficients (waves) of a part of pictures: (n, 16, 16).
+def of_waves(waves_: Floats, turned: Sequence[Symmetry]) -> Bytes:
+    """Return the hashes (n, parts · len(turned), 32) of waves (n, parts, 16, 16)."""
+    every = np.stack([turn(waves_, to) for to in turned], axis=2)
+    return bits(every.reshape(-1, WAVES, WAVES)).reshape(len(every), -1, BITS // 8)
+
+
+def waves(pictures: Floats | Bytes, parts: Sequence[Box] = (WHOLE,)) -> Floats:
+    """Return the rounded cosine coefficients (waves) of parts of pictures: (n, parts, 16, 16).
 
     Subtle: the waves are rounded.  Half of those of a symmetric picture, such as a logo, are 0;
     without rounding, errors that depend on the machine would decide their bits.
     """
     _, height, width = pictures.shape
-    top, bottom, left, right = part
-    down = cosines_between(height, height * top, height * bottom)
-    across = cosines_between(width, width * left, width * right)
-    exact = down @ (pictures.astype(np.float32, copy=False) @ across.T)
-    return np.rint(exact / np.float32(STEP))
+    down = [cosines_between(height, height * top, height * bottom) for top, bottom, *_ in parts]
+    across = [cosines_between(width, width * left, width * right) for *_, left, right in parts]
+    lines = pictures.astype(np.float32, copy=False) @ np.concatenate(across).T  # of all parts
+    exact = [rows @ lines[:, :, k * WAVES : (k + 1) * WAVES] for k, rows in enumerate(down)]
+    return np.rint(np.stack(exact, axis=1) / np.float32(STEP))
 
 
 def turn(waves_: Floats, symmetry: Symmetry) -> Floats:
-    """Return the waves of pictures after a symmetry, given their waves before it: (n, 16, 16)."""
+    """Return the waves of pictures after a symmetry, given their waves before it: (…, 16, 16)."""
     if symmetry.transposed:
-        waves_ = waves_.transpose(0, 2, 1)
-    signs = np.where(np.arange(WAVES) % 2, 1, -1).astype(np.float32)  # of waves 1, 2, …
+        waves_ = waves_.swapaxes(-1, -2)
     if symmetry.rows:
-        waves_ = waves_ * signs[:, np.newaxis]
-    return waves_ * signs if symmetry.columns else waves_
+        waves_ = waves_ * _SIGNS[:, np.newaxis]
+    return waves_ * _SIGNS if symmetry.columns else waves_
 
 
 def bits(waves_: Floats) -> Bytes:
@@ -134,9 +137,9 @@ def quality(pictures: Floats | Bytes) -> NDArray[np.int64]:
     (array([0]), array([100]))
     """
     small = shrunk(pictures)
+    pairs = (small[:, 1:], small[:, :-1]), (small[:, :, 1:], small[:, :, :-1])
     down, across = (
-        np.floor(np.abs(np.diff(small, axis=axis)) * np.float32(100 / 255)).sum(axis=(1, 2))
-        for axis in (1, 2)
+        np.floor(np.abs(a - b) * np.float32(100 / 255)).sum(axis=(1, 2)) for a, b in pairs
     )
     return np.minimum(100, ((down + across) / STEEP).astype(np.int64))
 
@@ -162,6 +165,7 @@ def centre(box: Box, share: float) -> Box:
 
 
 _X = 2 * np.arange(SIDE) + 1
+_SIGNS = np.where(np.arange(WAVES) % 2, 1, -1).astype(np.float32)  # of waves 1, 2, …
 _COSINES = np.sqrt(2 / SIDE) * np.cos(np.pi * np.outer(np.arange(1, WAVES + 1), _X) / (2 * SIDE))
 
 

@@ -148,13 +148,13 @@ def fingerprint(file: FoundFile, variants: Variants) -> Fingerprint | Failure:
     samples = picture.grey, *picture.later
     batches = [grey[np.newaxis] for grey in samples]
     turned, parts = variants.symmetries(), variants.parts(samples)
-    quality = 0
-    for batch in batches:
-        hashes = perceptual_hash.hashes(batch, turned, parts)[0]
-        if has_waves(perceptual_hash.waves(batch)):
-            quality = max(quality, int(perceptual_hash.quality(batch)[0]))
+    waves = [perceptual_hash.waves(batch, parts)[0] for batch in batches]
+    full = [batch for batch, own in zip(batches, waves) if has_waves(own[0])]
+    quality = max((int(perceptual_hash.quality(batch)[0]) for batch in full), default=0)
     if picture.later:
-        hashes = of_frames(batches, picture.frames, turned, parts)
+        hashes = of_frames(waves, picture.frames, turned)
+    else:
+        hashes = perceptual_hash.of_waves(waves[0][np.newaxis], turned)[0]
     hashes[1:, -1] ^= INVERTED
     still = not (variants.no_variants or picture.later)
     of_parts = picture_parts.part_hashes(picture.grey) if still else ""
@@ -165,28 +165,25 @@ def fingerprint(file: FoundFile, variants: Variants) -> Fingerprint | Failure:
 
 
 def has_waves(waves: Floats) -> bool:
-    """Return whether a picture has enough waves (1, 16, 16) to be told from other pictures."""
+    """Return whether a picture has enough waves (16, 16) to be told from other pictures."""
     power = waves**2
     return int((power > max(power.mean(), 1.0) * WEAK**2).sum()) >= MIN_WAVES
 
 
-def of_frames(
-    samples: Sequence[Bytes], count: int, turned: Sequence[Symmetry], parts: Sequence[Box]
-) -> Bytes:
+def of_frames(samples: Sequence[Floats], count: int, turned: Sequence[Symmetry]) -> Bytes:
     """Return the hashes (V, 32) of an animation of `count` frames.
 
-    samples: pictures (1, height, width), in order.
+    samples: waves (parts, 16, 16) of some frames, in order.
     """
     words = random_words(count, 4 * (1 + len(samples)), stream=8).astype("<u8").view(np.uint8)
     salt, *others = words.reshape(-1, HASH_BYTES)
-    signs = [1 - 2.0 * np.unpackbits(other).reshape(1, WAVES, WAVES) for other in others]
+    signs = [1 - 2.0 * np.unpackbits(other).reshape(WAVES, WAVES) for other in others]
     found = []
-    for part in parts:
-        waves = [perceptual_hash.waves(sample, part) for sample in samples]
+    for waves in zip(*samples):
         waves = [frame * (LOUD / max(float(np.linalg.norm(frame)), FAINT)) for frame in waves]
         for to in turned:
             total = sum(sign * perceptual_hash.turn(w, to) for sign, w in zip(signs, waves))
-            found.append(perceptual_hash.bits(np.rint(total))[0] ^ salt)
+            found.append(perceptual_hash.bits(np.rint(total)[np.newaxis])[0] ^ salt)
     return np.stack(found)
 
 

@@ -60,7 +60,7 @@ CUTS += [(k + i, k + j) for k in (1, 2) for i in (0, 4) for j in (0, 4)] + [(9, 
 MAX_ADDED = 256 - 32 - len(CUTS)  # hashes of other pictures in a line
 SEARCHED = (0, 3, 4)  # parts of which candidates have one in common
 ALIKE, DISTANCE = 3, 20  # parts; bits in which they may differ
-VERSION = 3  # must change with the hashes of parts
+VERSION = 4  # must change with the hashes of parts
 PLAIN = 0.5  # share of neighbours that are equal, in parts of drawings
 MAX_STRIP = 0.35  # share of the height
 NEAR, FAR = 16, 24  # levels of a strip, and of the edge behind it
@@ -78,7 +78,8 @@ def part_hashes(grey: Bytes) -> str:
     ''
     """
     top, bottom = (_strip(lines) / len(grey) for lines in (grey, grey[::-1]))
-    sets = [_hashes(grey, 0.0, 1.0)] + [_hashes(grey, top, 1 - bottom)] * (top + bottom > 0)
+    ranges = [(0.0, 1.0), (top, 1 - bottom)][: 1 + (top + bottom > 0)]
+    sets = [_hashes(grey, *of) for of in ranges]
     return np.concatenate(sets).tobytes().hex() * any(map(np.any, sets))
 
 

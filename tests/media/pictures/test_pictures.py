@@ -357,3 +357,13 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
         said.append(done.stdout.strip())
     if sys.platform == "linux":
         assert said == [OUT_OF_MEMORY, "9000"]
+
+
+@pytest.mark.parametrize("size", [(1025, 1025), (777, 1001), (513, 521)])
+def test_a_jpeg_decoded_at_a_part_of_its_size_has_nearly_the_hash_of_all_of_it(
+    size: tuple[int, int], tmp_path: Path
+) -> None:
+    """Its sides are no multiples of the blocks that the decoder makes pixels of."""
+    for seed in (2, 3):
+        whole = hash_of(saved(drawing(seed, *size), tmp_path / "a.png"))
+        assert differing(hash_of(saved(drawing(seed, *size), tmp_path / "a.jpg", quality=95)), whole) < 9
