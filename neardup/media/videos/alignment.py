@@ -25,7 +25,7 @@ Units: spans in milliseconds; runs in seconds.  Letters: n frames, m seeds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from typing import Callable, NamedTuple
@@ -118,7 +118,7 @@ def align(seeds: NDArray[np.int64], a: Frames, b: Frames) -> tuple[Run, ...]:
     while len(runs) < LINES and missed < MISSES and _enough(left, left[:, 1] - left[:, 0]):
         line = best_line(left, near * weights_of(left), calm)
         best = line if calm else refined(line, left, a.spans, b.spans, partial(distances, a, b))
-        new = list(_runs_on(best, left, a, b, _moves))
+        new = [run for run in _runs_on(best, left, a, b, _moves) if not _covered(run, runs)]
         if not (new or runs or best == line):
             spare += _runs_on(line, left, a, b, _moves)
         line = best if new else line
@@ -185,13 +185,15 @@ def repeats(pair: VideoPair, plain: VideoPair | None) -> bool:
     """Return whether the plain pair of the same videos covers every stretch of a mirrored pair."""
     if not plain or not pair.mirrored or plain.mirrored or plain[:2] != pair[:2]:
         return False
-    return all(
-        any(
-            run.a_from < (other.a_from + other.a_to) / 2 < run.a_to
-            and run.b_from < (other.b_from + other.b_to) / 2 < run.b_to
-            for run in plain.runs
-        )
-        for other in pair.runs
+    return all(_covered(run, plain.runs) for run in pair.runs)
+
+
+def _covered(run: Run, others: Iterable[Run]) -> bool:
+    """Return whether the middle of a run is inside another one, in both videos."""
+    return any(
+        other.a_from < (run.a_from + run.a_to) / 2 < other.a_to
+        and other.b_from < (run.b_from + run.b_to) / 2 < other.b_to
+        for other in others
     )
 
 

@@ -184,7 +184,8 @@ def _grid_tops(seeds: Floats, weights: Floats, rate: float) -> list[Line]:
     return [Line(rate, float((first + k) * STEP), float(heights[k])) for k in best]
 
 
-SPEEDS, PLAIN = np.arange(90, 111) / 100, 10  # the rates that are compared; the number of rate 1
+SPEEDS, PLAIN = np.arange(87, 115) / 100, 13  # the rates that are compared; the number of rate 1
+FASTEST = 0.9  # the least rate of a line, and the inverse of the greatest: means need neighbours
 SHIFTS, FINE_STEP = (
     np.arange(-16, 17),
     1 / 16,
@@ -227,6 +228,7 @@ def _refined(line: Line, seeds: Floats, a: Indices, b: Indices, bits: Bits) -> L
     if plain:
         weights = np.arange(len(SPEEDS)) == PLAIN
     rate, shift = (float(np.average(values, weights=weights)) for values in (SPEEDS, shifts))
+    rate = min(max(rate, FASTEST), 1 / FASTEST)
     return line._replace(rate=rate, offset=line.offset + shift + (line.rate - rate) * middle)
 
 

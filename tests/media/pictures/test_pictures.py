@@ -366,4 +366,7 @@ def test_a_jpeg_decoded_at_a_part_of_its_size_has_nearly_the_hash_of_all_of_it(
     """Its sides are no multiples of the blocks that the decoder makes pixels of."""
     for seed in (2, 3):
         whole = hash_of(saved(drawing(seed, *size), tmp_path / "a.png"))
-        assert differing(hash_of(saved(drawing(seed, *size), tmp_path / "a.jpg", quality=95)), whole) < 9
+        assert (
+            differing(hash_of(saved(drawing(seed, *size), tmp_path / "a.jpg", quality=95)), whole)
+            < 9
+        )

@@ -33,7 +33,7 @@ def compared(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, Frames, Frames]:
     return np.hstack((x.spans[i[near]], y.spans[j[near]])), x, y
 
 
-@pytest.mark.parametrize("rate", [0.9, 0.95, 0.96, 1.0, 25 / 24, 1.1])
+@pytest.mark.parametrize("rate", [0.9, 0.95, 0.96, 1.0, 25 / 24, 10 / 9])
 @pytest.mark.parametrize("turned", [False, True])
 def test_the_speed_of_ten_seconds_is_right_to_a_hundredth(rate: float, turned: bool) -> None:
     film = np.concatenate((scene(3, 1), scene(10), scene(3, 2)))
@@ -104,3 +104,13 @@ def test_a_run_on_the_line_of_the_votes_is_kept_if_the_refined_line_has_none(
     assert len(expected) == 1
     monkeypatch.setattr(alignment, "refined", lambda *_: Line(1.1, 50.0, 1.0))
     assert align(*compared_frames) == expected
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_stretch_is_printed_once_at_one_speed(seed: int) -> None:
+    """The scene goes on before and after, so the ends match at another speed, too."""
+    shown = scene(16, seed, rate=10 / 9, pace=2)[round(30 / 9 * 8) : round(130 / 9 * 8)]
+    clip = noisy(np.random.default_rng(seed), shown, 6)
+    (run,) = align(*compared(clip, scene(16, seed, pace=2)))
+    assert run.rate == pytest.approx(0.9, abs=0.01)
+    assert (run.b_from, run.b_to) == pytest.approx((3, 13), abs=0.3)
