@@ -179,8 +179,8 @@ def of_frames(samples: Sequence[Floats], count: int, turned: Sequence[Symmetry])
     salt, *others = words.reshape(-1, HASH_BYTES)
     signs = [1 - 2.0 * np.unpackbits(other).reshape(WAVES, WAVES) for other in others]
     found = []
-    for waves in zip(*samples):
-        waves = [frame * (LOUD / max(float(np.linalg.norm(frame)), FAINT)) for frame in waves]
+    for of_part in zip(*samples):
+        waves = [frame * (LOUD / max(float(np.linalg.norm(frame)), FAINT)) for frame in of_part]
         for to in turned:
             total = sum(sign * perceptual_hash.turn(w, to) for sign, w in zip(signs, waves))
             found.append(perceptual_hash.bits(np.rint(total)[np.newaxis])[0] ^ salt)
