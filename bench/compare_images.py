@@ -15,7 +15,9 @@ default: there they are the least of the first hash of one picture against all o
 reverse.
 
 Distances of pictures of one kind are drawn to docs/images.svg, where matplotlib is installed.
-One process; 5 minutes of CPU.
+
+The sections on marks, cuts and templates are those of `bench.picture_marks`, the last one that of
+`bench.image_cost`.  One process; 8 minutes of CPU.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bench import picture_marks
 from bench.data import picture_files
 from bench.data.picture_edits import EDITS, Edit, Picture
 from bench.report.plots import new_figure, save, with_grid
@@ -82,11 +85,11 @@ DIFFERENT = {
 HEAD = """# Pictures
 
 Written by `python3 -m bench.compare_images`; [docs/images.md](../../docs/images.md#what-is-found)
-has a summary. *Bits* are those of 256 that differ between the hash of a picture and that of its
-edit. *Found* is the share of edits within 31 bits, with its exact 95 % interval; *with variants* is
-that at the default, where a match with a variant counts 8 bits more, and the columns before it are
-those of `--no-variants`. Pictures come out of packages (`bench.data.picture_files`), edits are
-those of `bench.data.picture_edits`."""
+has a summary, and [the field](field.md) other programs. *Bits* are those of 256 that differ between
+the hash of a picture and that of its edit. *Found* is the share of edits within 31 bits, with its
+exact 95 % interval; *with variants* is that at the default, where a match with a variant counts 8
+bits more, and the columns before it are those of `--no-variants`. Pictures come out of packages
+(`bench.data.picture_files`), edits are those of `bench.data.picture_edits`."""
 
 Words = NDArray[np.uint64]
 Counts = NDArray[np.int64]
@@ -109,6 +112,8 @@ def main() -> int:
     parser.add_argument("--kinds", nargs="+", default=picture_files.KINDS, metavar="KIND")
     parser.add_argument("--plot", type=Path, default=PLOT, metavar="FILE")
     args = parser.parse_args()
+    from bench import image_cost  # it needs this module
+
     pictures.require_pillow()
     picture_files.prepare(args.folder)
     print(HEAD)
@@ -122,6 +127,13 @@ def main() -> int:
         ]
         copies[kind] = edited(chosen)
         print(f"\nEdits of {len(chosen)} of them:\n\n{edit_table(copies[kind])}", flush=True)
+        if kind == picture_files.PHOTOS:
+            photos = [opened(file) for file in chosen[: picture_marks.PHOTOS]]
+    if picture_files.PHOTOS in args.kinds:
+        print(f"\n{picture_marks.marks(photos)}", flush=True)
+        print(f"\n{picture_marks.kinds(args.folder, args.kinds)}", flush=True)
+        print(f"\n{picture_marks.templates(photos)}", flush=True)
+        print(f"\n{image_cost.section(args.folder)}")
     draw(apart, copies, args.plot)
     return 0
 

@@ -1,6 +1,5 @@
 """Measure the cost of decoding and hashing pictures in each format, and of large runs.
 
-    OPENBLAS_NUM_THREADS=1 python3 -m bench.image_cost >> bench/results/images.md
     OPENBLAS_NUM_THREADS=1 python3 -m bench.image_cost --many 10000 100000
 
 prints milliseconds of CPU for each picture, on one core, as the median of `RUNS`; then what
@@ -16,6 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
@@ -36,11 +36,11 @@ RUNS, LIMIT, COPIES = 5, 600.0, 10
 PEERS = {"imagehash-phash16": "imagehash", "pdqhash": "pdqhash"}  # of 256 bits, at 31
 PHOTO = "scikit-image_skimage.data.coffee.png"
 MADE = (96, 64)
-HEAD = """
-## Cost
+HEAD = """## Cost
 
 Milliseconds of CPU for each picture: *decoded* by Pillow, all of it, in grey; as `neardup images`
-reads it, with one hash and with those of its variants; and one hash and its quality alone. Then
+reads it, with one hash and with those of its variants, parts and cuts; and one hash and its quality
+alone. Then
 made-up JPEG files of 96 × 64 pixels, of which a tenth are copies at another quality: *found* is the
 share of the copies that are in a pair with their original, *wrong* are all other pairs, and *again*
 the seconds of a second run with the cache; memory is that of the largest process. Written by
@@ -67,10 +67,15 @@ def main() -> int:
     args = parser.parse_args()
     pictures.require_pillow()
     picture_files.prepare(args.photos)
-    print(HEAD + "\n\n" + format_table(args.photos / picture_files.PHOTOS / PHOTO))
-    head = ["pictures", "program", "found", "wrong", "seconds", "CPU s", "peak MiB", "again"]
-    print("\n" + markdown(head, [row for count in args.many for row in many(count)]))
+    print(section(args.photos, args.many))
     return 0
+
+
+def section(folder: Path, counts: Sequence[int] = (10_000,)) -> str:
+    """Return the section about costs; folder: that of `picture_files`, counts: of made pictures."""
+    head = ["pictures", "program", "found", "wrong", "seconds", "CPU s", "peak MiB", "again"]
+    runs = markdown(head, [row for count in counts for row in many(count)])
+    return "\n\n".join([HEAD, format_table(folder / picture_files.PHOTOS / PHOTO), runs])
 
 
 def format_table(photo: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from bench import picture_marks
 from bench.compare_images import (
     Collection,
     bits_between,
@@ -138,3 +140,20 @@ def test_costs_and_made_pictures(tmp_path: Path) -> None:
 def test_the_results_have_all_edits() -> None:
     text = RESULTS.read_text()
     assert all(f"\n| {name} | " in text for name in EDITS)
+
+
+def test_pairs_with_a_photo_are_those_of_its_edits(tmp_path: Path) -> None:
+    edits = {name: picture_marks.MARKED[name] for name in ("date", "7 % off the right")}
+    section = picture_marks.marks([drawing(seed) for seed in (1, 2)], edits)
+    assert "9 pairs of files of two photos, 0 are within 31 bits, and 0 others are pairs" in section
+    rows = [line.split(" | ")[:3] for line in section.splitlines() if line.startswith("| ")]
+    assert [row[0].strip("| ") for row in rows[2:]] == [*edits, "mean of 1 marks", "mean of 1 cuts"]
+
+
+@pytest.mark.parametrize("name", picture_marks.TEMPLATES)
+def test_pictures_of_a_template_differ_and_are_always_the_same(name: str) -> None:
+    first, again = (dict(islice(enumerate(picture_marks.made(name, [])), 6)) for _ in range(2))
+    assert len({image.tobytes() for _, image in first.values()}) == 6
+    assert [image.tobytes() for _, image in first.values()] == [
+        image.tobytes() for _, image in again.values()
+    ]
