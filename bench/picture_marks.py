@@ -40,7 +40,11 @@ from neardup.similarity.intervals import clopper_pearson
 DISTANCE, PHOTOS = 31, 150
 HIGH, WIDE = 480, 640
 # Parts of the names of pairs that are alike but for a mark, and show different things, by eye.
-DIFFERENT = [("uranus", "neptune")]
+DIFFERENT = [
+    ("uranus", "neptune"),
+    ("checkerboard1", "bayer_matrix"),
+    ("archive-insert-directory", "inode-directory"),
+]
 GOLD, BLUE, PAPER = (255, 160, 30), (40, 70, 130), (245, 240, 228)
 Link = tuple[str, str, int]  # names without the suffix, and bits
 Dice = np.random.Generator
