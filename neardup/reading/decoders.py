@@ -27,7 +27,10 @@ import time
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
+from heapq import merge
 from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, TypeVar
 
 from neardup.reading.folder_walk import FoundFile
@@ -102,39 +105,76 @@ def outcomes(
             process.end()
 
 
-def in_order(task: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[Result]:
-    """Yield the result of `task` for each item, in order; tasks may use all that is in memory now.
+Tasks = Iterator["tuple[int, Callable[[], Result]]"]  # each with a number, ascending
 
-    An OSError or StageError in a task is raised here; StageError if a process is killed.  One job
-    or one item needs no other process.
+
+def in_order(task: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[Result]:
+    """Yield the result of `task` for each item, in order; see `merged`.
 
     >>> list(in_order(lambda x: x * x, [1, 2, 3], jobs=2))
     [1, 4, 9]
     """
 
-    def tried(place: int) -> Result | Exception:
-        try:
-            return task(items[place])
-        except (OSError, StageError) as error:
-            return error
+    def share(turn: int, turns: int) -> Tasks[Result]:
+        return ((i, partial(task, items[i])) for i in range(turn, len(items), turns))
 
-    if min(jobs, len(items)) < 2:
-        yield from map(task, items)
+    return merged(share, min(jobs, len(items)))
+
+
+def merged(share: Callable[[int, int], Tasks[Result]], jobs: int) -> Iterator[Result]:
+    """Yield the results of the tasks of all processes, in the order of their numbers.
+
+    share: returns the tasks of one process, given its number and that of all processes; they may
+    use all that is in memory now
+
+    An OSError or StageError in a task is raised here, in its order, and one between two tasks when
+    all processes have come to it; StageError if a process is killed.  One job needs no other
+    process.  Memory: two results of each process.
+
+    >>> list(merged(lambda turn, turns: ((i, lambda: i * i) for i in range(turn, 4, turns)), 2))
+    [0, 1, 4, 9]
+    """
+    if jobs < 2:
+        yield from (task() for _, task in share(0, 1))
         return
-    done: dict[int, Any] = {}
-    found = outcomes(range(len(items)), tried, min(jobs, len(items)), lambda _: math.inf)
-    for place in range(len(items)):
-        while place not in done:
-            done.update([next(found)])
-        outcome = done.pop(place)
-        if isinstance(outcome, Exception):
-            raise outcome
-        if isinstance(outcome, Failure):
+    pool: list[_Process[int]] = []
+    try:
+        for turn in range(jobs):
+            pool.append(_Process(partial(_following, share(turn, jobs)), lambda: None))
+            pool[-1].send(turn)
+        for _, result in merge(*map(_results, pool), key=itemgetter(0)):
+            if isinstance(result, Exception):
+                raise result
+            yield result
+    finally:
+        for process in pool:
+            process.end()
+
+
+def _following(share: Tasks[Result], _: int) -> tuple[float, Result | Exception] | None:
+    """Return the number and the result of the next task of a process, or None at the end."""
+    number = math.inf
+    try:
+        for number, task in share:
+            return number, task()
+    except (OSError, StageError) as error:
+        return number, error
+    return None
+
+
+def _results(process: _Process[int]) -> Iterator[tuple[float, Any]]:
+    """Yield what a process finds; meanwhile, it goes on with the next task."""
+    while True:
+        turn, found = process.outcome(True, lambda _: math.inf) or (0, None)
+        if found is None:
+            return
+        if isinstance(found, Failure):
             why = "was killed, probably because memory ran out; try fewer --jobs"
-            if outcome.reason != CRASHED:
-                why = f"failed, by an {outcome.reason}: {outcome.detail}"
-            raise StageError(f"a process that compares videos {why}")
-        yield outcome
+            if found.reason != CRASHED:
+                why = f"failed, by an {found.reason}: {found.detail}"
+            raise StageError(f"a process {why}")
+        process.send(turn)
+        yield found
 
 
 class _Process(Generic[Item]):

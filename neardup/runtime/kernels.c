@@ -496,7 +496,8 @@ int64_t hash_runs(const uint8_t *lines, int64_t size, int64_t width, uint64_t ba
     return n;
 }
 
-/* Note runs (n; 0: none) in a filter of 2^log slots of two bits: seen, and seen again. */
+/* Note runs (n; 0: none) in a filter of 2^log slots of two bits: seen, and seen again.  Several
+   processes may do so at once. */
 void note_runs(const uint64_t *runs, int64_t n, int64_t log, uint8_t *filter)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -506,7 +507,13 @@ void note_runs(const uint64_t *runs, int64_t n, int64_t log, uint8_t *filter)
         if (i + 16 < n)
             __builtin_prefetch(filter + (runs[i + 16] >> (66 - log)), 1);
 #endif
-        if (runs[i])
-            *four |= (uint8_t)(*four & seen ? seen << 1 : seen);
+        if (!runs[i])
+            continue;
+#ifdef __GNUC__
+        if (__atomic_fetch_or(four, seen, __ATOMIC_RELAXED) & seen)
+            __atomic_fetch_or(four, (uint8_t)(seen << 1), __ATOMIC_RELAXED);
+#else
+        *four |= (uint8_t)(*four & seen ? seen << 1 : seen);
+#endif
     }
 }

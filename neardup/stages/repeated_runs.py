@@ -20,24 +20,32 @@ Two passes over the words find the runs, in bounded memory:
 If two runs of one hash differ, all is done again with other random factors, so that no answer
 depends on a hash.
 
+In each step, processes share the portions of the lines, or the ranges of hashes.
+
 Letters: K words of a run (`width`, 50); S places of repeated runs; P of passages.  Memory: a filter
-of 128 MiB at most, 8 bytes for each record, some 300 for each run in 2 MiB of words, or in a 250th
-of them, and 60 for each run that is different, in a 250th of those that are repeated.  No record is
-held as a whole, and no run with all its places.  Files: 32 bytes for each run that passes the
-filter, and for each place.
+of 128 MiB at most, which all processes share; 8 bytes for each record; and in each process, some
+300 for each run in 2 MiB of words, or in a 250th of them, and 60 for each run that is different, in
+a 250th of those that are repeated.  No record is held as a whole, and no run with all its places.
+Files: 32 bytes for each run that passes the filter, and for each place.
 """
 
 from __future__ import annotations
 
+import mmap
+import os
 import secrets
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
+from functools import partial
 from tempfile import TemporaryFile
-from typing import IO, Callable, NamedTuple, TypeVar
+from typing import Any, Callable, NamedTuple, TypeVar
 
 import numpy as np
 
+from neardup.reading.decoders import Tasks, in_order, merged
 from neardup.runtime import kernels
+from neardup.runtime.program import StageError
 from neardup.sets.hashing import WORD, mix
 from neardup.sets.ragged import first_of_run
 from neardup.stages.word_lines import BLANK, LINE_END, Portion, WordLines
@@ -49,7 +57,7 @@ MOST_FILES, COMPARED = 250, 1 << 16
 T = TypeVar("T")
 
 
-class CollisionError(Exception):
+class CollisionError(StageError):
     """Raised where different words have the same hash."""
 
 
@@ -84,7 +92,9 @@ class Repeats(NamedTuple):
     joined: np.ndarray  # bool: it belongs to the passage of the run before it
 
 
-def find_passages(lines: WordLines, width: int, least: int = 1, every: bool = True) -> np.ndarray:
+def find_passages(
+    lines: WordLines, width: int, least: int = 1, every: bool = True, jobs: int = 1
+) -> np.ndarray:
     """Return all places of the passages that `least` records have, or only the first of each.
 
     int64 (7, P), in order: the columns of `Repeats` of the first run, and the number of words.
@@ -92,43 +102,71 @@ def find_passages(lines: WordLines, width: int, least: int = 1, every: bool = Tr
 
     def find(how: Hashing) -> np.ndarray:
         found, listed = [np.empty((7, 0), np.int64)], False
-        for _, repeats in repeated(lines, how, least):
-            heads = np.flatnonzero(~repeats.joined)
-            ends = np.append(heads, len(repeats.joined))
+        parts = repeated(lines, how, least, jobs, partial(_passages, width, every))
+        for _, (more, places, last) in parts:
             if listed:  # the last passage of the portion before may go on
-                found[-1][6, -1] += ends[0]
-            places = np.stack([*(column[heads] for column in repeats[:-1]), np.diff(ends)])
-            places[6] += width - 1
-            some = every | (places[0] == places[3])
-            if len(heads):
-                found.append(places[:, some])
-                listed = bool(some[-1])
+                found[-1][6, -1] += more
+            found.append(places) if places.size else None
+            listed = listed if last is None else last
         return np.concatenate(found, axis=1)
 
     return without_collision(find, width)
 
 
-def repeated(lines: WordLines, how: Hashing, least: int = 1) -> Iterator[tuple[Portion, Repeats]]:
-    """Yield portions of the lines with the repeated runs that begin there.
+def _passages(width: int, every: bool, repeats: Repeats) -> tuple[int, np.ndarray, bool | None]:
+    """Return what `find_passages` does for the passages that begin in some portion.
 
-    CollisionError if different runs have one hash.  least: of records that have the run.
+    With how many runs go on from the one before, and whether the last is listed (None: no passage).
+    """
+    heads = np.flatnonzero(~repeats.joined)
+    ends = np.append(heads, len(repeats.joined))
+    places = np.stack([*(column[heads] for column in repeats[:-1]), np.diff(ends)])
+    places[6] += width - 1
+    some = every | (places[0] == places[3])
+    return int(ends[0]), places[:, some], bool(some[-1]) if len(heads) else None
+
+
+def repeated(
+    lines: WordLines,
+    how: Hashing,
+    least: int = 1,
+    jobs: int = 1,
+    of: Callable[[Repeats], Any] = lambda repeats: repeats,
+) -> Iterator[tuple[Portion, Any]]:
+    """Yield portions of the lines, with what `of` returns for the repeated runs that begin there.
+
+    CollisionError if different runs have one hash.  least: of records that have the run; jobs: of
+    the processes, each with some of the portions and of the hashes
     """
     size = max(SORTED_BYTES, -(-int(lines.offsets[-1]) // MOST_FILES))
     portions = [*lines.portions(size, how.width)]
     with closing(_Rows(len(portions))) as places:
         begins = np.array([portion.begin for portion in portions], np.uint64)
-        for rows in _candidates(lines, how):
+        for rows in _candidates(lines, how, jobs):
             places.add(np.searchsorted(begins, rows[:, 0], "right") - 1, rows)
-        last = np.empty((0, 4), np.int64)
-        for portion, pieces in zip(portions, places):
-            rows = np.concatenate([np.empty((0, 4), np.uint64), *pieces])
-            rows = rows[rows[:, 3] >= np.uint64(least)].astype(np.int64)
+        places.flush()
+
+        def found_in(number: int) -> tuple[Portion, Any]:
+            portion = portions[number]
+            last = _last(places[number - 1], least) if number else ()
+            rows = np.concatenate([np.empty((0, 4), np.uint64), *last, *places[number]])
+            rows = rows[(rows[:, 3] >= least) & (rows[:, 0] >= portion.low)].astype(np.int64)
             rows = rows[np.argsort(rows[:, 0])]
-            last = last[last[:, 0] >= portion.low]
-            found = _in_order(lines, how.width, portion, np.concatenate([last, rows]))
-            yield portion, Repeats(*(column[len(last) :] for column in found))
-            last = rows[-1:]
+            found = _in_order(lines, how.width, portion, rows)
             lines.release()
+            before = int(np.searchsorted(rows[:, 0], portion.begin))
+            return portion, of(Repeats(*(column[before:] for column in found)))
+
+        for found in in_order(found_in, range(len(portions)), jobs):
+            yield found
+            lines.release()
+
+
+def _last(pieces: Iterable[np.ndarray], least: int) -> Iterator[np.ndarray]:
+    """Yield the last run of each piece."""
+    for rows in pieces:
+        some = rows[rows[:, 3] >= least]
+        yield some[np.argmax(some[:, 0]) :][:1] if len(some) else some
 
 
 def hashed(lines: bytes, how: Hashing) -> tuple[np.ndarray, np.ndarray]:
@@ -198,33 +236,50 @@ def note(runs: np.ndarray, log: int, seen: np.ndarray) -> None:
         np.bitwise_or.at(seen, byte, np.where(seen[byte] & bit, bit << 1, bit).astype(np.uint8))
 
 
-def _candidates(lines: WordLines, how: Hashing) -> Iterator[np.ndarray]:
+def _candidates(lines: WordLines, how: Hashing, jobs: int) -> Iterator[np.ndarray]:
     """Yield rows of repeated runs: see `_grouped`."""
-    log = min(max((4 * lines.words).bit_length(), LEAST_LOG), MOST_LOG)
-    seen = np.zeros(1 << log - 2, np.uint8)
-    for portion in lines.portions(HASHED_BYTES, how.width):
-        _, runs, own = _hashed(lines, portion, how)
-        note(runs[own], log, seen)
     bits = min(lines.words * ROW_BYTES // BUCKET_BYTES, MOST_FILES - 1).bit_length()
     with closing(_Rows(1 << bits)) as buckets:
-        for portion in lines.portions(HASHED_BYTES, how.width):
-            starts, runs, own = _hashed(lines, portion, how)
-            slot = runs[own] >> np.uint64(64 - log)
-            shift = 2 * (slot & np.uint64(3)).astype(np.uint8) + 1
-            again = (seen[slot >> np.uint64(2)] >> shift & 1).astype(bool)
-            some = np.flatnonzero(again & (runs[own] > 0)) + own.start
-            low, high = np.searchsorted(lines.offsets, [portion.low, portion.high])
-            line = np.searchsorted(starts, lines.offsets[low:high])  # the first word of each
-            around = np.concatenate([[0], runs, [0]]).astype(np.uint64)
-            before, behind = around[:-2].copy(), around[2:].copy()
-            before[line[line < len(runs)]] = 0
-            behind[line[line > 0] - 1] = 0
-            begin = starts[some].astype(np.uint64)
-            rows = np.stack([runs[some], before[some], behind[some], begin], axis=1)
+        for rows in _seen_again(lines, how, jobs):
             buckets.add(rows[:, 0] >> np.uint64(32) >> np.uint64(32 - bits), rows)
-        del seen
-        for pieces in buckets:
-            yield from _grouped(pieces, lines.offsets)
+        buckets.flush()
+
+        def grouped(turn: int, turns: int) -> Tasks[np.ndarray]:
+            for number in range(turn, 1 << bits, turns):
+                found = _grouped(buckets[number], lines.offsets)
+                yield from ((number, lambda rows=rows: rows) for rows in found)
+                buckets.empty(number)
+
+        yield from merged(grouped, min(jobs, 1 << bits))
+
+
+def _seen_again(lines: WordLines, how: Hashing, jobs: int) -> Iterator[np.ndarray]:
+    """Yield rows, as in `_grouped`, of the runs whose slot of the filter was seen again."""
+    log = min(max((4 * lines.words).bit_length(), LEAST_LOG), MOST_LOG)
+    seen = np.frombuffer(mmap.mmap(-1, 1 << log - 2), np.uint8)  # all processes share it
+    portions = [*lines.portions(HASHED_BYTES, how.width)]
+
+    def noted(portion: Portion) -> None:
+        _, runs, own = _hashed(lines, portion, how)
+        note(runs[own], log, seen)
+
+    def again(portion: Portion) -> np.ndarray:
+        starts, runs, own = _hashed(lines, portion, how)
+        slot = runs[own] >> np.uint64(64 - log)
+        shift = 2 * (slot & np.uint64(3)).astype(np.uint8) + 1
+        twice = (seen[slot >> np.uint64(2)] >> shift & 1).astype(bool)
+        some = np.flatnonzero(twice & (runs[own] > 0)) + own.start
+        low, high = np.searchsorted(lines.offsets, [portion.low, portion.high])
+        line = np.searchsorted(starts, lines.offsets[low:high])  # the first word of each
+        around = np.concatenate([[0], runs, [0]]).astype(np.uint64)
+        before, behind = around[:-2].copy(), around[2:].copy()
+        before[line[line < len(runs)]] = 0
+        behind[line[line > 0] - 1] = 0
+        begin = starts[some].astype(np.uint64)
+        return np.stack([runs[some], before[some], behind[some], begin], axis=1)
+
+    deque(in_order(noted, portions, jobs if kernels.COMPILED else 1), maxlen=0)
+    yield from in_order(again, portions, jobs)
 
 
 def _hashed(
@@ -232,6 +287,7 @@ def _hashed(
 ) -> tuple[np.ndarray, np.ndarray, slice]:
     """Return where words begin in the lines, the hashes of their runs, and which are its own."""
     starts, runs = hashed(lines[portion.low : portion.high], how)
+    lines.release()
     starts += portion.low
     low, high = np.searchsorted(starts, [portion.begin, portion.stop]).tolist()
     return starts, runs, slice(low, high)
@@ -346,11 +402,16 @@ class _Rows:
         for sink, some in zip(self._files, parts):
             sink.write(some.data)
 
-    def __iter__(self) -> Iterator[_Pieces]:
-        """Yield the rows of each file, then empty it."""
+    def flush(self) -> None:
+        """Write what is left, before other processes read."""
         for file in self._files:
-            yield _Pieces(file)
-            file.truncate(0)
+            file.flush()
+
+    def __getitem__(self, file: int) -> _Pieces:
+        return _Pieces(self._files[file].fileno())
+
+    def empty(self, file: int) -> None:
+        os.ftruncate(self._files[file].fileno(), 0)
 
     def close(self) -> None:
         for file in self._files:
@@ -358,12 +419,13 @@ class _Rows:
 
 
 class _Pieces:
-    """The rows of a file, in pieces of BUCKET_BYTES; can be read several times."""
+    """The rows of a file, in pieces of BUCKET_BYTES; can be read several times, by any process."""
 
-    def __init__(self, file: IO[bytes]):
+    def __init__(self, file: int):
         self._file = file
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        self._file.seek(0)
-        while data := self._file.read(BUCKET_BYTES):
+        at = 0
+        while data := os.pread(self._file, BUCKET_BYTES, at):
             yield np.frombuffer(data, np.uint64).reshape(-1, 4)
+            at += len(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import random
 import tracemalloc
 from collections import defaultdict
@@ -10,6 +11,7 @@ from tempfile import TemporaryFile
 import numpy as np
 import pytest
 
+from neardup.reading.decoders import in_order
 from neardup.runtime import kernels
 from neardup.stages import repeated_runs
 from neardup.stages.repeated_runs import Hashing, find_passages, hashed, note
@@ -150,6 +152,35 @@ def test_portions_are_all_bytes_once_with_the_words_around_them() -> None:
             assert more == ([] if whole else behind[:-1][:width])
             at = portion.stop
         assert at == lines.offsets[-1]
+
+
+@each_kernel
+def test_any_number_of_processes_finds_the_same(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernels, "COMPILED", compiled)
+    limits = {"SORTED_BYTES": 100, "HASHED_BYTES": 64, "BUCKET_BYTES": 640, "MOST_LOG": 9}
+    for name, value in limits.items():  # many portions and files, and chance hits of the filter
+        monkeypatch.setattr(repeated_runs, name, value)
+    dice = random.Random(11)
+    records = [drawn(dice)[0] for _ in range(40)] + [["a", "b"] * 60]
+    with TemporaryFile() as file:
+        lines = WordLines.written((" ".join([*r, ""]).encode() for r in records), file)
+    for every in (True, False):
+        one, *others = (find_passages(lines, 3, 2, every, jobs).tolist() for jobs in (1, 2, 3))
+        assert one[0]
+        assert others == [one, one]
+
+
+@pytest.mark.skipif(not kernels.COMPILED, reason="no kernels")
+def test_what_several_processes_note_at_once_is_not_lost() -> None:
+    runs, seen = np.arange(1 << 18, dtype=np.uint64) << np.uint64(46), mmap.mmap(-1, 1 << 16)
+    runs[0] = 1
+    filter_ = np.frombuffer(seen, np.uint8)
+    for expected in (0b01010101, 0b11111111):  # each slot once, then again, by the other process
+        shares = [runs[0::2], runs[1::2]] if expected == 0b01010101 else [runs[1::2], runs[0::2]]
+        assert list(in_order(lambda some: note(some, 18, filter_), shares, 2)) == [None, None]
+        assert (filter_ == expected).all()
 
 
 def test_hashes_of_runs() -> None:

@@ -41,7 +41,9 @@ class Cuts(NamedTuple):
     from_word: np.ndarray
 
 
-def rounds_of_cuts(lines: WordLines, width: int, least: int, first: bool) -> list[Cuts]:
+def rounds_of_cuts(
+    lines: WordLines, width: int, least: int, first: bool, jobs: int = 1
+) -> list[Cuts]:
     """Return the cuts of all rounds.
 
     width: K; least: of records that have a run that is cut; first: keep the first place of each.
@@ -49,21 +51,21 @@ def rounds_of_cuts(lines: WordLines, width: int, least: int, first: bool) -> lis
     rounds: list[Cuts] = []
     while True:
         with TemporaryFile() as file:
-            cuts, lines = without_collision(partial(_cut, lines, least, first, file), width)
+            cuts, lines = without_collision(partial(_cut, lines, least, first, jobs, file), width)
         if not len(cuts.record):
             return rounds
         rounds.append(cuts)
 
 
 def _cut(
-    lines: WordLines, least: int, first: bool, file: IO[bytes], how: Hashing
+    lines: WordLines, least: int, first: bool, jobs: int, file: IO[bytes], how: Hashing
 ) -> tuple[Cuts, WordLines]:
     """Return the cuts of one round; write the words that are left to a file."""
     file.seek(0)
     file.truncate()
     found, sizes, words = [np.empty((4, 0), np.int64)], np.diff(lines.offsets), lines.words
     later = np.empty((3, 0), np.int64)  # words to cut behind the portion, as below
-    for portion, repeats in repeated(lines, how, least):
+    for portion, repeats in repeated(lines, how, least, jobs):
         data = lines[portion.low : portion.high]
         starts, ends, line = words_in(data)
         starts, ends = starts + portion.low, ends + portion.low + 1

@@ -159,15 +159,15 @@ class Counts(NamedTuple):
     before: np.ndarray  # in one that is also at a place before
 
 
-def counted(lines: WordLines, width: int, least: int) -> Counts:
+def counted(lines: WordLines, width: int, least: int, jobs: int = 1) -> Counts:
     """Count repeated words; least: of texts that have the run."""
-    return without_collision(partial(_counted, lines, least), width)
+    return without_collision(partial(_counted, lines, least, jobs), width)
 
 
-def _counted(lines: WordLines, least: int, how: Hashing) -> Counts:
+def _counted(lines: WordLines, least: int, jobs: int, how: Hashing) -> Counts:
     counts = Counts(*np.zeros((3, len(lines)), np.int64))
     last = [np.array([[-1], [0]])] * 2  # the last run: its text and word
-    for portion, repeats in repeated(lines, how, least):
+    for portion, repeats in repeated(lines, how, least, jobs):
         line = words_in(lines[portion.begin : portion.stop])[2]
         np.add.at(counts.words, portion.record + line, 1)
         runs = np.stack([repeats.record, repeats.word])

@@ -12,29 +12,34 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import IO, Any, Callable, NamedTuple
+from typing import IO, Any, Callable, NamedTuple, TypeVar
 
 import numpy as np
 
-from neardup.engines.local.workers import Progress
+from neardup.engines.local.workers import Progress, total_size
 from neardup.options import table
 from neardup.options.settings import Settings
 from neardup.reading import input_check as flaws
 from neardup.reading import mails, text_rows
+from neardup.reading.blocks import Block, count_lines
 from neardup.reading.cleaning import Cleaning
+from neardup.reading.decoders import Tasks, merged
 from neardup.reading.folder_walk import Patterns, Walk, path_of
 from neardup.reading.input_files import Unchanged
 from neardup.reading.row_files import json_row
 from neardup.reading.tally import Rules, Tally
-from neardup.reading.text_rows import DEFAULT_TEXT, FlawError, Row
+from neardup.reading.text_rows import DEFAULT_TEXT, FlawError, Record, Row
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError, UsageError, write_to
-from neardup.runtime.summary import QUIET
+from neardup.runtime.program import StageError, UsageError, cores, write_to
 from neardup.stages.pairs import check_start, reject
 from neardup.stages.word_lines import WordLines, Words
 from neardup.tools.documents.document_files import is_archive
 from neardup.tools.documents.documents import SHORT, found_files, json_lines, with_guess
+
+FOR_EACH = 4 << 20  # bytes of the files for each process
+Result = TypeVar("Result")
 
 
 class RecordText(NamedTuple):
@@ -46,13 +51,23 @@ class RecordText(NamedTuple):
 
 
 class RecordTexts:
-    """The texts of files; `single`: only those of a single field, since they will be cut there."""
+    """The texts of files; `single`: only those of a single field, since they will be cut there.
+
+    jobs: number of processes, which read the blocks in turn; None: one for each 4 MiB of the files,
+    at most one for each core
+    """
 
     def __init__(
-        self, settings: Settings, files: Sequence[str], counters: Counters, single: bool = False
+        self,
+        settings: Settings,
+        files: Sequence[str],
+        counters: Counters,
+        jobs: int | None,
+        single: bool = False,
     ):
         self._settings, self._files, self._counters = settings, files, counters
-        self._records: Callable[[Any], Iterator[text_rows.Record]] = text_rows.text_lines
+        self.jobs = jobs or min(cores(), total_size(files) // FOR_EACH + 1)
+        self._records: Callable[[Any], Iterator[Record]] = text_rows.text_lines
         if fields := settings.form.fields:
             how = partial(_text, single=single)
             self._records = partial(text_rows.row_records, fields=fields, content_of=how)
@@ -66,38 +81,20 @@ class RecordTexts:
         return lines
 
     def _lines(self) -> Iterator[bytes]:
-        for place, _, text in self._texts(self._counters):
-            self.places.append(place)
-            yield self._words.line(text)
-
-    def again(self, lines: WordLines, wanted: np.ndarray) -> Iterator[RecordText]:
-        """Read the files again; yield the records that are wanted (numbers, ascending).
-
-        StageError if a file was changed.
-        """
-        left, read = [-1, *reversed(wanted.tolist())], 0
-        texts = self._texts(Counters("passages", reports="", verbosity=QUIET))
-        for record, (place, id_, text) in enumerate(texts):
-            read += 1
-            if record == left[-1]:
-                if self._words.line(text) != lines.line(record):
-                    break
-                yield RecordText(left.pop(), place, id_.decode(), text, self._words.spans(text))
-        self.check()
-        if read != len(lines):
-            raise StageError(
-                f"{', '.join(self._files)}: changed while it was read; run again when nobody "
-                "writes to it, or read a copy of it"
-            )
-
-    def _texts(self, counters: Counters) -> Iterator[tuple[int, bytes, str]]:
-        """Yield (place, id, text) of each record; count bad lines, or StageError if strict."""
-        settings, fields = self._settings, self._settings.form.fields
+        settings, counters = self._settings, self._counters
         counters.add("records", 0)
         counters.max_bad = settings.max_bad
-        for block in settings.blocks(self._files):
+
+        def read(block: Block) -> tuple[Block, list[Record]]:
+            found = (r._replace(content=self._words.line(r.content)) for r in self._of(block))
+            return _start(block), list(found)
+
+        def share(turn: int, turns: int) -> Tasks[tuple[Block, list[Record]]]:
+            for block in settings.blocks(self._files, turns=count(turn, turns)):
+                yield block.first, partial(read, block)
+
+        for block, found in merged(share, self.jobs):
             flawed = [flaws.BadLine(0, block.data, block.flaw)] if block.flaw else []
-            found = [] if block.flaw else list(self._records(block.data))
             bad = flawed + [flaws.BadLine(r.number, r.shown, r.flaw) for r in found if r.flaw]
             good = [record for record in found if not record.flaw]
             if not flawed:
@@ -105,10 +102,66 @@ class RecordTexts:
             for each in bad:
                 reject(block, each, settings, counters)
             counters.add("records", len(good))
-            ids, numbers = [record.id for record in good], [record.number for record in good]
-            ids = text_rows.with_row_ids(ids, numbers, block, fields) if fields else ids
-            for record, id_ in zip(good, ids):
-                yield block.first + record.number, id_, record.content
+            for record in good:
+                self.places.append(block.first + record.number)
+                yield record.content
+
+    def again(
+        self, lines: WordLines, wanted: np.ndarray, of: Callable[[RecordText], Result]
+    ) -> Iterator[Result]:
+        """Read the files again; yield what `of` returns for each wanted record.
+
+        wanted: numbers of records, ascending.  StageError if a file was changed.
+        """
+        places = np.array(self.places, np.uint64)[wanted]
+
+        def found_in(block: Block, records: dict[int, int]) -> list[Result]:
+            return [of(each) for each in self._wanted(block, records, lines)]
+
+        def share(turn: int, turns: int) -> Tasks[list[Result]]:
+            for block in self._settings.blocks(self._files, turns=count(turn, turns)):
+                size = count_lines(block.data) if isinstance(block.data, bytes) else len(block.data)
+                ends = np.array([block.first, block.first + size], np.uint64)
+                low, high = np.searchsorted(places, ends).tolist()
+                if low < high:
+                    records = dict(zip(places[low:high].tolist(), wanted[low:high].tolist()))
+                    yield block.first, partial(found_in, block, records)
+
+        read = 0
+        for found in merged(share, self.jobs):
+            read += len(found)
+            yield from found
+        self.check()
+        if read != len(wanted):
+            raise StageError(
+                f"{', '.join(self._files)}: changed while it was read; run again when nobody "
+                "writes to it, or read a copy of it"
+            )
+
+    def _wanted(
+        self, block: Block, records: dict[int, int], lines: WordLines
+    ) -> Iterator[RecordText]:
+        """Yield the records of a block that are wanted, {place: number}, and as they were."""
+        for number, id_, text, *_ in self._of(block):
+            record = records.get(place := block.first + number, -1)
+            if record >= 0 and self._words.line(text) == lines.line(record):
+                yield RecordText(record, place, id_.decode(), text, self._words.spans(text))
+
+    def _of(self, block: Block) -> list[Record]:
+        """Return the records and bad lines of a block; rows without an id get one."""
+        found = [] if block.flaw else list(self._records(block.data))
+        if not (fields := self._settings.form.fields):
+            return found
+        good = [record for record in found if not record.flaw]
+        ids, numbers = [record.id for record in good], [record.number for record in good]
+        named = iter(text_rows.with_row_ids(ids, numbers, block, fields))
+        return [each if each.flaw else each._replace(id=next(named)) for each in found]
+
+
+def _start(block: Block) -> Block:
+    """Return what is needed of a block, behind the start of its file, once its texts are read."""
+    needed = isinstance(block.data, bytes) and (block.flaw or block.line == 1)
+    return block._replace(data=block.data if needed else [], reserved=())
 
 
 def _text(row: Row, fields: text_rows.Fields, single: bool) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
+from itertools import chain
 from tempfile import TemporaryFile
 
 import numpy as np
@@ -43,7 +44,7 @@ from neardup.tools.documents.document_files import is_archive
 from neardup.tools.documents.documents import check_failures
 from neardup.tools.documents.passage_rows import COLUMNS as SHARES
 from neardup.tools.documents.passage_rows import Shares, counted, cut_places
-from neardup.tools.documents.passage_texts import RecordTexts, write_documents
+from neardup.tools.documents.passage_texts import RecordText, RecordTexts, write_documents
 
 PROGRAM, NAME = "python3 -m neardup passages", "neardup passages"
 FLAGS = (*table.READING, "--clean", "--mark-prefix", "--max-line", "--max-bad", "--strict")
@@ -122,10 +123,11 @@ def main() -> None:
             settings = Settings.of(options)
         if kept or args.kind == "marked":
             check_kept(settings, files, args, answer)
-        texts = RecordTexts(settings, names, counters, single=kept)
+        texts = RecordTexts(settings, names, counters, args.jobs, single=kept)
         lines = texts.lines(file)
         if kept:
-            rounds = rounds_of_cuts(lines, args.length, args.min_records, args.which == "first")
+            first = args.which == "first"
+            rounds = rounds_of_cuts(lines, args.length, args.min_records, first, texts.jobs)
             cuts, empty = array("Q"), list[str]()
             found = cut_lines(texts, lines, CutWords(rounds), cuts, empty)
             removed.write(found) if args.removed else deque(found, maxlen=0)
@@ -136,7 +138,7 @@ def main() -> None:
                 ids = printable(", ".join(empty[:SHOWN_IDS])) + ", …" * (len(empty) > SHOWN_IDS)
                 said += f"; {many(len(empty), 'records')} without words left: {ids}"
         elif args.kind == "marked":
-            counts = counted(lines, args.length, args.min_records)
+            counts = counted(lines, args.length, args.min_records, texts.jobs)
             some = counts.words > 0
             shares = np.stack(counts[1:], axis=1)[some] / counts.words[some, np.newaxis]
             known = np.array(texts.places, np.uint64)[some], shares
@@ -144,7 +146,7 @@ def main() -> None:
             write_rows(settings, files, texts, answer, marks)
             said = f"{int(counts.repeated.sum()):,} of them in passages"
         else:
-            places = find_passages(lines, args.length, args.min_records, args.places)
+            places = find_passages(lines, args.length, args.min_records, args.places, texts.jobs)
             said = many(int(np.sum(places[0] == places[3])), "passages")
             listed = sorted_lines(listing(texts, lines, places, args.by), counters)
             each = (line.partition(b"\t")[2] for block in listed for line in BytesIO(block))
@@ -176,7 +178,7 @@ def cut_lines(
 ) -> Iterator[bytes]:
     """Yield a line for each cut, in order; add (place, from, to) to `cuts`, and ids to `empty`."""
     sources: dict[tuple[int, int], str] = {}
-    for each in texts.again(lines, words.records):
+    for each in texts.again(lines, words.records, lambda each: each):
         spans, size = each.spans, len(each.spans)
         own, repeats = words.of(each.record, size)
         sources.update({name: f"{each.id}:{spans[word, 0]}" for name, word in repeats.items()})
@@ -222,8 +224,10 @@ def check_kept(
 
 
 def listing(texts: RecordTexts, lines: WordLines, found: np.ndarray, by: str) -> Iterator[bytes]:
-    """Yield a line for each place, behind a key to sort by and a tab."""
-    for each in texts.again(lines, np.unique(found[1])):
+    """Return a line for each place, behind a key to sort by and a tab."""
+
+    def listed(each: RecordText) -> list[bytes]:
+        some = []
         low, high = np.searchsorted(found[1], [each.record, each.record + 1])
         for begin, _, word, first, count, of, words in found[:, low:high].T.tolist():
             saved = (count - 1) * words
@@ -234,7 +238,10 @@ def listing(texts: RecordTexts, lines: WordLines, found: np.ndarray, by: str) ->
             more = "…" * (len(excerpt) > EXCERPT or high > low + SQUEEZED)
             place = f"{each.id}:{low}-{high}"
             line = f"{count}\t{of}\t{words}\t{place}\t{printable(excerpt[:EXCERPT])}{more}\n"
-            yield key + b"\t" + line.encode()
+            some.append(key + b"\t" + line.encode())
+        return some
+
+    return chain.from_iterable(texts.again(lines, np.unique(found[1]), listed))
 
 
 def _command_line() -> tuple[argparse.Namespace, table.Options]:
@@ -245,7 +252,7 @@ def _command_line() -> tuple[argparse.Namespace, table.Options]:
     removed = SHARED["--removed"]._replace(
         help=f"{about}the words left in the record, and the text, in JSON", short=True
     )
-    parser.add_shared("--include --exclude -o --removed", removed)
+    parser.add_shared("--include --exclude --jobs -o --removed", removed)
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     check_outputs(args, args.kind)
     marked = args.kind == "marked"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from neardup.reading.shingling import utf8_words
 from tests.support import passages_oracle
 from tests.support.corpus_in_forms import CORPUS, FORMS, forms, made
 from tests.support.engines import NEARDUP, Result, refuse, run, succeed
+from tests.support.sessions import either_way, interrupt, session, started
 
 PASSAGES = [*NEARDUP, "passages"]
 SOME = ["to", "BE", "or", "not", "that", "well-known,", "don't", "é", "東京に", "ไปไหน", "7", "½"]
@@ -197,3 +200,55 @@ sys.exit(run("neardup passages", main))
     assert result.code == 1
     assert f"{path}: changed while it was read" in result.err
     assert not out.exists()
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    """Return files, each a block of its own, with a bad line and a row without an id."""
+    texts = corpus(7)
+    paths = [written(tmp_path / f"{k}.jsonl", texts[k::5]) for k in range(5)]
+    with paths[2].open("a") as file:
+        file.write('{"id": 1}\n{"text": "to be or not that is"}\n')
+    return list(map(str, paths))
+
+
+@pytest.mark.parametrize("output", [["--places"], ["--output=kept"], ["--output=marked"]])
+def test_any_number_of_processes_prints_the_same(
+    output: list[str], files: list[str], tmp_path: Path
+) -> None:
+    cuts, answers = tmp_path / "cuts", set()
+    more = ["--removed", str(cuts)] if output == ["--output=kept"] else []
+    for kernels in ("c", "numpy"):
+        for jobs in (1, 2, 3):
+            words = [*PASSAGES, *output, *more, "--length=3", f"--jobs={jobs}", *files]
+            result = succeed(words, tmp_path, NEARDUP_KERNELS=kernels)
+            said = re.sub(r"[\d.]+ seconds", "", result.err)
+            answers.add((result.out, said, cuts.read_bytes() if more else b""))
+    ((out, said, removed),) = answers
+    assert out
+    assert bool(more) == bool(removed)
+    assert "2.jsonl: line 7: no text" in said
+
+
+def test_an_error_in_another_process_is_that_of_the_first(files: list[str], tmp_path: Path) -> None:
+    with open(files[3], "a") as file:
+        file.write('{"id": "2.jsonl:8", "text": "to be"}\n')
+    errors = set()
+    for jobs in (1, 2):
+        words = [*PASSAGES, f"--jobs={jobs}", *files]
+        errors.add(refuse(words, tmp_path, "is also that of a row without an id", code=1).err)
+    assert len(errors) == 1
+
+
+@pytest.mark.slow
+@either_way
+@pytest.mark.parametrize("seconds", [0, 0.2, 0.5])
+def test_interrupted_processes_leave_nothing(how: str, seconds: float, tmp_path: Path) -> None:
+    dice = random.Random(3)
+    texts = [" ".join(f"w{dice.randrange(9999)}" for _ in range(9999)) for _ in range(100)]
+    path = written(tmp_path / "a.jsonl", texts)
+    with session([*PASSAGES, "--jobs=2", "--length=2", str(path)], tmp_path) as it:
+        started(it, 3)
+        time.sleep(seconds)
+        code = interrupt(it, how)
+        assert it.ended_clean() == code
