@@ -15,9 +15,11 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from io import BytesIO
 from itertools import chain
 from tempfile import TemporaryFile
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +36,7 @@ from neardup.reading.input_files import InputFile, check_files, check_regular
 from neardup.reading.row_files import fields_table
 from neardup.runtime.counters import Counters
 from neardup.runtime.flags import flags, read
-from neardup.runtime.program import UsageError, one_of, printable, whole
+from neardup.runtime.program import UsageError, one_of, printable, whole, write_to
 from neardup.runtime.summary import QUIET, many
 from neardup.stages.pairs import sorted_lines
 from neardup.stages.repeated_runs import find_passages
@@ -52,6 +54,7 @@ PASSAGES = fields_table(count=int, records=int, words=int, place=str, excerpt=st
 DEFAULT_LENGTH, MAX_LENGTH, MAX_RECORDS = "50", 1 << 20, 1 << 40
 EXCERPT, SQUEEZED = 80, 1000  # characters
 BIGGEST = 1 << 62
+PAGE = "neardup.tools.documents.passage_page"  # imported only for --report
 ORDERS, OUTPUTS = ("words", "count", "saved"), ("passages", "kept", "marked")
 COLUMNS = ("id", "from", "to", "bytes", "repeats", "left", "text")
 CUTS = fields_table(**dict(zip(COLUMNS, (str, int, int, int, str, int, str))))
@@ -113,6 +116,7 @@ def main() -> None:
         working_folder() as folder,
         file_answer("-o", args.answer, [] if args.folders else args.files, PASSAGES) as answer,
         file_answer("--removed", args.removed, args.files, CUTS) as removed,
+        file_answer("--report", args.report, [] if args.folders else args.files, CUTS) as page,
         TemporaryFile() as file,
     ):
         names, tally = args.files, None
@@ -146,8 +150,19 @@ def main() -> None:
             write_rows(settings, files, texts, answer, marks)
             said = f"{int(counts.repeated.sum()):,} of them in passages"
         else:
-            places = find_passages(lines, args.length, args.min_records, args.places, texts.jobs)
-            said = many(int(np.sum(places[0] == places[3])), "passages")
+            every = bool(args.places or args.report)
+            places = find_passages(lines, args.length, args.min_records, every, texts.jobs)
+            firsts = np.flatnonzero(places[0] == places[3])
+            said = many(len(firsts), "passages")
+            if args.report:
+                large = [-size for size in sizes_of(args.by, *places[[4, 6]][:, firsts])]
+                order = firsts[np.lexsort((places[0, firsts], *large[::-1]))]
+                made = import_module(PAGE).passages_page(
+                    texts, lines, places, order, args.files, args.folders
+                )
+                with page.file() as sink:
+                    write_to(sink, [made.encode()])
+                places = places if args.places else places[:, firsts]
             listed = sorted_lines(listing(texts, lines, places, args.by), counters)
             each = (line.partition(b"\t")[2] for block in listed for line in BytesIO(block))
             answer.write(each)
@@ -230,9 +245,8 @@ def listing(texts: RecordTexts, lines: WordLines, found: np.ndarray, by: str) ->
         some = []
         low, high = np.searchsorted(found[1], [each.record, each.record + 1])
         for begin, _, word, first, count, of, words in found[:, low:high].T.tolist():
-            saved = (count - 1) * words
-            sizes = {"words": (words, count), "count": (count, words), "saved": (saved, words)}
-            key = b"%016x%016x%016x%016x" % (*(BIGGEST - size for size in sizes[by]), first, begin)
+            sizes = (BIGGEST - size for size in sizes_of(by, count, words))
+            key = b"%016x%016x%016x%016x" % (*sizes, first, begin)
             low, high = int(each.spans[word, 0]), int(each.spans[word + words - 1, 1])
             excerpt = " ".join(each.text[low : min(high, low + SQUEEZED)].split())
             more = "…" * (len(excerpt) > EXCERPT or high > low + SQUEEZED)
@@ -244,6 +258,12 @@ def listing(texts: RecordTexts, lines: WordLines, found: np.ndarray, by: str) ->
     return chain.from_iterable(texts.again(lines, np.unique(found[1]), listed))
 
 
+def sizes_of(by: str, count: Any, words: Any) -> tuple[Any, Any]:
+    """Return what passages are ordered by, the largest first: numbers, or arrays of them."""
+    saved = (count - 1) * words
+    return {"words": (words, count), "count": (count, words), "saved": (saved, words)}[by]
+
+
 def _command_line() -> tuple[argparse.Namespace, table.Options]:
     parser = table.parser(PROGRAM, DESCRIPTION, FLAGS, OWN, TEXTS)
     about = (
@@ -252,7 +272,7 @@ def _command_line() -> tuple[argparse.Namespace, table.Options]:
     removed = SHARED["--removed"]._replace(
         help=f"{about}the words left in the record, and the text, in JSON", short=True
     )
-    parser.add_shared("--include --exclude --jobs -o --removed", removed)
+    parser.add_shared("--include --exclude --jobs -o --removed --report", removed)
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     check_outputs(args, args.kind)
     marked = args.kind == "marked"
@@ -260,6 +280,10 @@ def _command_line() -> tuple[argparse.Namespace, table.Options]:
         other = "kept" if flag == "--removed" else "marked"
         if given is not None and args.kind != other:
             raise UsageError(f"{flag} needs --output {other}, but --output is {args.kind}")
+    if args.report:
+        if args.kind != "passages":
+            raise UsageError(f"--report shows passages; leave out --output {args.kind}")
+        import_module(PAGE).check_jinja()
     options = replace(table.Options.of(args), output="marked" if marked else "pairs")
     args.folders = any(os.path.isdir(name) or is_archive(os.fsencode(name)) for name in args.files)
     if args.folders:

@@ -50,6 +50,15 @@ def videos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def passages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("passages")
+    (folder / "records.txt").write_bytes(RECORDS)
+    flags = ["--input=text", "--length=3", "--report", folder / "page.html"]
+    succeed([*NEARDUP, "passages", *flags, folder / "records.txt"], folder)
+    return folder / "page.html"
+
+
+@pytest.fixture(scope="module")
 def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     program = found_browser()
     if program is None:
@@ -69,6 +78,13 @@ def shown(tab: Browser, page: Path, width: int, scheme: str) -> np.ndarray:
 def test_it_is_quiet_and_fits(tab: Browser, page: Path, width: int) -> None:
     is_quiet_and_fits(tab, page, width)
     assert tab.value("document.images.length + document.scripts.length") == 0
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_so_is_a_page_of_passages(tab: Browser, passages: Path, width: int) -> None:
+    is_quiet_and_fits(tab, passages, width)
+    assert tab.value("document.images.length + document.scripts.length") == 0
+    assert tab.value("document.querySelectorAll('ins').length") > 1
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -94,7 +110,7 @@ def is_quiet_and_fits(tab: Browser, page: Path, width: int) -> None:
     assert tab.value("document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.parametrize("name", ["page", "videos"])
+@pytest.mark.parametrize("name", ["page", "videos", "passages"])
 def test_light_and_dark_are_no_blank_pages(
     tab: Browser, name: str, request: pytest.FixtureRequest
 ) -> None:
