@@ -131,7 +131,8 @@ def _stretches(each: RecordText, found: np.ndarray, begin: int, end: int) -> Ite
 
     def word_from(at: int) -> int:
         word = int(np.searchsorted(each.spans[:, 0], at))
-        return int(each.spans[word, 0]) if word < len(each.spans) else len(each.text)
+        found = int(each.spans[word, 0]) if word < len(each.spans) else len(each.text)
+        return min(found, at + AROUND)  # a word may be long
 
     edges = [word_from(begin - AROUND), word_from(end + AROUND)]
     if end - begin > WHOLE + AROUND:

@@ -18,6 +18,7 @@ from typing import IO, Any, Callable, NamedTuple, TypeVar
 
 import numpy as np
 
+from neardup.engines.local.plan import workers_for
 from neardup.engines.local.workers import Progress, total_size
 from neardup.options import table
 from neardup.options.settings import Settings
@@ -66,7 +67,8 @@ class RecordTexts:
         single: bool = False,
     ):
         self._settings, self._files, self._counters = settings, files, counters
-        self.jobs = jobs or min(cores(), total_size(files) // FOR_EACH + 1)
+        size = total_size(files)
+        self.jobs = workers_for(jobs or min(cores(), size // FOR_EACH + 1), size)
         self._records: Callable[[Any], Iterator[Record]] = text_rows.text_lines
         if fields := settings.form.fields:
             how = partial(_text, single=single)

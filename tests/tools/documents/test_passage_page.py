@@ -74,6 +74,14 @@ def test_a_long_passage_is_shown_from_its_start_and_to_its_end(path: Path) -> No
     assert "and 10 more places" in only
 
 
+def test_a_word_may_be_longer_than_what_is_shown(path: Path) -> None:
+    texts = (f"{a * 99_999} one two three {b * 99_999}" for a, b in ("ab", "cd"))
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    page = page_of(path)
+    assert len(articles(page)) == 1
+    assert len(page) < 20_000
+
+
 def test_documents_have_the_names_of_their_files(tmp_path: Path) -> None:
     (tmp_path / "some files").mkdir()
     for name in ("a b.py", "c.py"):
