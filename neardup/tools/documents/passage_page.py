@@ -26,7 +26,7 @@ AROUND, WHOLE = 200, 1600  # characters of the text around a passage, and of a l
 TAB = 4  # blanks
 
 
-class Place(NamedTuple):
+class ShownPlace(NamedTuple):
     """A place of a passage: the id of its text, and its characters and lines there."""
 
     id: str
@@ -45,14 +45,14 @@ class Part(NamedTuple):
     text: str
 
 
-class Shown(NamedTuple):
+class ShownPassage(NamedTuple):
     """A passage on the page."""
 
     total: int  # of its places
     records: int
     words: int
     parts: list[list[Part]]  # of one stretch of the text, or of its start and its end
-    places: list[Place]
+    places: list[ShownPlace]
 
     @property
     def is_code(self) -> bool:
@@ -92,31 +92,31 @@ def passages_page(
 
 def _shown(
     texts: RecordTexts, lines: WordLines, found: np.ndarray, chosen: np.ndarray
-) -> list[Shown]:
+) -> list[ShownPassage]:
     of_record = defaultdict[int, list[tuple[int, int]]](list)
     for number, first in enumerate(found[3, chosen].tolist()):
         for column in np.flatnonzero(found[3] == first)[:PLACES].tolist():
             of_record[int(found[1, column])].append((number, column))
 
-    def looked(each: RecordText) -> list[tuple[int, Place, list[list[Part]]]]:
+    def looked(each: RecordText) -> list[tuple[int, ShownPlace, list[list[Part]]]]:
         seen = []
         for number, column in of_record[each.record]:
             begin, end = _span(each, found, column)
             line = each.text.count("\n", 0, begin) + 1
             last = line + each.text.count("\n", begin, end)
-            place = Place(each.id, begin, end, line, last, each.text.count("\n") + 1)
+            place = ShownPlace(each.id, begin, end, line, last, each.text.count("\n") + 1)
             parts = [*_stretches(each, found, begin, end)] if column == chosen[number] else []
             seen.append((number, place, parts))
         return seen
 
-    places = defaultdict[int, list[Place]](list)
+    places = defaultdict[int, list[ShownPlace]](list)
     text = dict[int, list[list[Part]]]()
     for some in texts.again(lines, np.array(sorted(of_record), np.int64), looked):
         for number, place, parts in some:
             places[number].append(place)
             text.setdefault(number, parts)
     return [
-        Shown(total, records, words, text[number], places[number])
+        ShownPassage(total, records, words, text[number], places[number])
         for number, (total, records, words) in enumerate(found[4:, chosen].T.tolist())
     ]
 
