@@ -93,15 +93,16 @@ def page(runs: list[dict[str, Any]], plot: str, cores: int, euros: float) -> Ite
     ).splitlines()
     yield (
         "| records | output | CPU seconds | seconds | load | largest process, MiB | all, MiB | "
-        "pairs, or removed |"
+        "own, MiB | pairs, or removed |"
     )
-    yield "|---:|---|---:|---:|---:|---:|---:|---:|"
+    yield "|---:|---|---:|---:|---:|---:|---:|---:|---:|"
     for run in sizes:
         found = run.get("records removed", run.get("pairs"))
+        own = f"{run['own'] / 2**20:,.0f}" if "own" in run else "–"
         yield (
             f"| {run['records']:,} | {run['output']} | {run['cpu']:,.1f} | {run['seconds']:,.0f} | "
             f"{run['load']:.0f} | {run['largest'] / 2**20:,.0f} | {run['all'] / 2**20:,.0f} | "
-            f"{found:,} of {run['planted']:,} |"
+            f"{own} | {found:,} of {run['planted']:,} |"
         )
     yield ""
     last = max(sizes, key=lambda run: run["records"])
@@ -113,26 +114,24 @@ def page(runs: list[dict[str, Any]], plot: str, cores: int, euros: float) -> Ite
 
 
 def killed(runs: list[dict[str, Any]]) -> Iterator[str]:
-    some = [run for run in runs if run["name"] == "killed"]
-    if not some:
+    killed = [run for run in runs if run["kills"]]
+    if not killed:
         return
-    (plain,) = (
-        run
-        for run in runs
-        if run["name"] == "size"
-        and run["output"] == "pairs"
-        and run["records"] == some[0]["records"]
+    yield from KILLED.format(kills=killed[-1]["kills"]).splitlines()
+    yield (
+        "| records | run | CPU seconds | seconds | load | all, MiB | killed | done again | answer |"
     )
-    yield from KILLED.format(kills=some[-1]["kills"], records=plain["records"]).splitlines()
-    yield "| run | CPU seconds | seconds | load | all, MiB | killed | done again | answer |"
-    yield "|---|---:|---:|---:|---:|---:|---|---|"
-    for name, run in (("in files", plain), *zip(("`--work`", "`--work`, killed"), some)):
-        cpu = "" if run["kills"] else f"{run['cpu']:,.1f}"
-        yield (
-            f"| {name} | {cpu} | {run['seconds']:,.0f} | {run['load']:.0f} | "
-            f"{run['all'] / 2**20:,.0f} | {run['kills']} | {run.get('again', '')} | "
-            f"`{run['digest']}` |"
-        )
+    yield "|---:|---|---:|---:|---:|---:|---:|---|---|"
+    for last in killed:
+        some = [r for r in runs if (r["records"], r["output"]) == (last["records"], "pairs")]
+        for run in (run for run in some if run["name"] in ("size", "killed")):
+            name = {"size": "in files"}.get(run["name"], "`--work`")
+            cpu = "" if run["kills"] else f"{run['cpu']:,.1f}"
+            yield (
+                f"| {run['records']:,} | {name} | {cpu} | {run['seconds']:,.0f} | "
+                f"{run['load']:.0f} | {run['all'] / 2**20:,.0f} | {run['kills']} | "
+                f"{run.get('again', '')} | `{run['digest']}` |"
+            )
 
 
 class Load(NamedTuple):
@@ -296,7 +295,8 @@ files, which large inputs need.
 
 {cores} cores of an {processor}, which others used, too (load {low:.0f} to {high:.0f}):
 CPU seconds can be compared, seconds only with the load beside them. The largest process is at its
-own peak; all processes are looked at every half second, with shared pages counted once.
+own peak; all processes are looked at every half second, with shared pages counted once. *Own* is
+what they hold without pages of files, which the system gives back where memory is short.
 
 """
 KILLED = """
@@ -306,8 +306,6 @@ SIGKILL of the whole process group at random moments; the same line then goes on
 killed processes are not known. What is done again does not grow with the input: at most one step of
 each process, of 48 in each stage. If the machine itself fails, finished steps of the last ten
 seconds may be done again, too.
-
-{records:,} records:
 
 """
 RECKONED = """
