@@ -24,6 +24,7 @@ GIB = 2**30
 LARGE = 10**9, 10**10
 SKETCHED, SORTED = 16, 60  # bytes for a record, for a key
 PARTED = 8e-6  # CPU seconds more for a record in a pair, if a decision is made in parts
+POSTING, PACKED = 16, 0.62  # bytes for a key; packed records by size of the input, at 10^8 records
 PARTITIONS, SORTED_AT_ONCE = 768, 2 * 10**6  # most partitions of the keys; keys sorted at a time
 # False positives of the filter by bits a key: see `stages.candidate_keys`.
 BITS, FALSE = (2, 4, 6, 8, 10, 13, 16, 32), (0.4, 0.16, 0.074, 0.037, 0.021, 0.011, 0.0067, 0.0012)
@@ -172,13 +173,17 @@ class Load(NamedTuple):
         return PARTED * some * (edge_groups.RECORD_BYTES * some > edge_groups.HELD_BYTES)
 
     @property
+    def disk_bytes(self) -> float:
+        """Bytes of the input, and of all that is on disk before the first keys are pruned."""
+        return (1 + PACKED) * self.bytes + POSTING * self.keys + SKETCHED * self.records
+
+    @property
     def sorted_bytes(self) -> float:
         """Bytes for the keys that a worker of one machine sorts at a time."""
         return SORTED * max(SORTED_AT_ONCE, self.keys / PARTITIONS)
 
 
 def reckoned(costs: Costs, run: dict[str, Any], cores: int, euros: float) -> Iterator[str]:
-    shuffled = run["bytes shuffled"] / run["records"]
     yield from RECKONED.format(
         start=costs.start,
         byte=costs.byte * 1e9,
@@ -202,7 +207,7 @@ def reckoned(costs: Costs, run: dict[str, Any], cores: int, euros: float) -> Ite
         alone = (costs.decided * load.bytes + load.parted) / 3600
         for machines in (1, 8, 100):
             hours = cpu / machines / cores + alone
-            disk = (load.bytes + shuffled * load.records) / machines / 1e12
+            disk = load.disk_bytes / machines / 1e12
             yield (
                 f"| {load.records:,} | {load.bytes / 1e12:.2f} TB | {cpu:,.0f} | {machines} | "
                 f"{hours:,.1f} | {alone:,.1f} | {disk:.2f} TB | {hours * machines * euros:,.0f} |"
