@@ -389,8 +389,9 @@ def require_pillow() -> None:
 
 
 def decoder_versions() -> str:
-    """Return the versions of the decoders, which may affect the results."""
+    """Return the versions of the decoders and how they are used, which may affect the results."""
     import PIL
 
     heif = sys.modules.get("pillow_heif")
-    return f"pillow {PIL.__version__}" + (f", heif {heif.__version__}" if heif else "")
+    versions = f"pillow {PIL.__version__}" + (f", heif {heif.__version__}" if heif else "")
+    return f"{versions}, JPEG from {MIN_DECODED} pixels"
