@@ -54,7 +54,7 @@ PASSAGES = fields_table(count=int, records=int, words=int, place=str, excerpt=st
 DEFAULT_LENGTH, MAX_LENGTH, MAX_RECORDS = "50", 1 << 20, 1 << 40
 EXCERPT, SQUEEZED = 80, 1000  # characters
 BIGGEST = 1 << 62
-PAGE = "neardup.tools.documents.passage_page"  # imported only for --report
+PAGE = "neardup.tools.report.passage_page"  # imported only for --report
 ORDERS, OUTPUTS = ("words", "count", "saved"), ("passages", "kept", "marked")
 COLUMNS = ("id", "from", "to", "bytes", "repeats", "left", "text")
 CUTS = fields_table(**dict(zip(COLUMNS, (str, int, int, int, str, int, str))))
