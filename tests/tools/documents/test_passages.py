@@ -16,7 +16,7 @@ from neardup.reading.shingling import utf8_words
 from tests.support import passages_oracle
 from tests.support.corpus_in_forms import CORPUS, FORMS, forms, made
 from tests.support.engines import NEARDUP, Result, refuse, run, succeed
-from tests.support.sessions import either_way, interrupt, session, started
+from tests.support.sessions import either_way, interrupt, session
 
 PASSAGES = [*NEARDUP, "passages"]
 SOME = ["to", "BE", "or", "not", "that", "well-known,", "don't", "é", "東京に", "ไปไหน", "7", "½"]
@@ -247,8 +247,12 @@ def test_interrupted_processes_leave_nothing(how: str, seconds: float, tmp_path:
     dice = random.Random(3)
     texts = [" ".join(f"w{dice.randrange(9999)}" for _ in range(9999)) for _ in range(100)]
     path = written(tmp_path / "a.jsonl", texts)
-    with session([*PASSAGES, "--jobs=2", "--length=2", str(path)], tmp_path) as it:
-        started(it, 3)
+    answer = tmp_path / "answer"
+    words = [*PASSAGES, "--jobs=2", "--length=2", str(path), "-o", str(answer)]
+    with session(words, tmp_path) as it:
+        while len(it.pids()) < 3 and it.process.poll() is None:
+            time.sleep(0.01)
         time.sleep(seconds)
         code = interrupt(it, how)
         assert it.ended_clean() == code
+    assert not answer.exists()
