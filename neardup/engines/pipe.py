@@ -39,7 +39,7 @@ from neardup.options.table import OPTIONS, Options, integer, parser
 from neardup.reading import blocks, input_files
 from neardup.runtime.counters import Counters
 from neardup.runtime.flags import Flag, flags
-from neardup.runtime.program import STDOUT, StageError, UsageError, run, write_all
+from neardup.runtime.program import StageError, UsageError, opened_output, run, write_all
 from neardup.runtime.summary import LOST, QUIET, many
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages import pairs, phases, token_counting
@@ -294,7 +294,7 @@ def keep() -> None:
             if "-" in names and (marked or settings.merge):
                 flag = "--output marked" if marked else merged_rows.FLAG
                 raise UsageError(f"-: {flag} reads its input twice; name FILE instead")
-            with open(STDOUT, "wb", closefd=False) as sink:
+            with opened_output() as sink:
                 if lost := keep_files(names, decided, settings, sink):
                     print(many(lost, LOST), file=sys.stderr)
 

@@ -147,7 +147,9 @@ def run(name: str, main: Callable[[], None], reports: str | None = None) -> int:
             if silent:
                 signal.signal(signal.SIGINT, signal.default_int_handler)
             main()
-        except SystemExit:  # such as after --help; flush here, where errors are handled
+        except SystemExit as ended:  # such as after --help; flush here, where errors are handled
+            if isinstance(ended.code, int) and ended.code > 128:  # by a signal
+                _discard_output()
             sys.stdout.flush()
             raise
         except (UsageError, StageError):
@@ -252,12 +254,16 @@ def _ended(reports: str, code: int, message: str = "") -> int:
             print(printable(as_called(message), "\n"), file=sys.stderr)
     signal.signal(signal.SIGTERM, before)
     # Output that stdout or stderr rejected must not be written again at exit.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
+    _discard_output()
     try:
         sys.stderr.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     return code
+
+
+def _discard_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
 
 
 def _reader_gone() -> bool:
@@ -280,8 +286,23 @@ def _first_to_fail(folder: str) -> bool:
 
 def write_all(pieces: Iterable[bytes]) -> None:
     """Write pieces to stdout; a full disk or a closed pipe raises here, not at exit."""
-    with naming(STANDARD_OUTPUT), open(STDOUT, "wb", closefd=False) as stdout:
+    with opened_output() as stdout:
         write_to(stdout, pieces, STANDARD_OUTPUT)
+
+
+@contextmanager
+def opened_output(descriptor: int = STDOUT, name: str = STANDARD_OUTPUT) -> Iterator[IO[bytes]]:
+    """Context manager: a file for an open descriptor, which stays open; an OSError has the name.
+
+    An interrupted program does not wait until a reader of stdout has taken what is left.
+    """
+    with naming(name), open(descriptor, "wb", closefd=False) as file:
+        try:
+            yield file
+        except (KeyboardInterrupt, SystemExit):
+            if descriptor == STDOUT:
+                _discard_output()
+            raise
 
 
 def write_to(sink: IO[bytes], pieces: Iterable[bytes], name: str = "") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import random
@@ -9,7 +10,9 @@ import re
 import shutil
 import signal
 import subprocess
+import termios
 import time
+from array import array
 from contextlib import suppress
 from pathlib import Path
 
@@ -170,6 +173,39 @@ def test_a_script_by_itself(tmp_path: Path) -> None:
         interrupt(it, "Ctrl-C")
         assert it.ended_clean() in (130, -signal.SIGINT)
         assert it.stderr() == ""
+
+
+@either_way
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["example", "--records", "10000"],
+        ["convert", "--input", "text", "long.txt"],
+        ["passages", "--input", "text", "--output", "kept", "long.txt"],
+        ["run", "--output", "kept", "long.txt"],
+        ["documents", "--output", "lines", "long.txt"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_while_nobody_reads_its_output(how: str, words: list[str], tmp_path: Path) -> None:
+    """What the reader of a pipe has not taken is dropped: it may never take it."""
+    with open(tmp_path / "long.txt", "w") as file:
+        file.writelines(
+            f"r{n} {' '.join(str(n * 100 + i) for i in range(99))}\n" for n in range(999)
+        )
+    command = [str(tmp_path / word) if word == "long.txt" else word for word in words]
+    with session([*NEARDUP, *command], tmp_path) as it:
+        assert it.process.stdout is not None
+        pipe, end = it.process.stdout.fileno(), time.monotonic() + PATIENCE
+        waiting, before = array("i", [0]), -1
+        while (waiting[0] < 4096 or waiting[0] != before) and time.monotonic() < end:
+            before = waiting[0]
+            time.sleep(0.2)
+            fcntl.ioctl(pipe, termios.FIONREAD, waiting)
+        assert waiting[0] >= 4096, it.stderr()
+        assert it.process.poll() is None
+        code = interrupt(it, how)
+        assert it.ended_clean() in (code, -signal.SIGTERM)  # where SIGTERM has nothing to clean up
 
 
 def test_ctrl_c_while_numpy_is_loaded(tmp_path: Path) -> None:

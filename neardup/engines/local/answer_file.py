@@ -31,6 +31,7 @@ from neardup.runtime.program import (
     UsageError,
     check_file_name,
     naming,
+    opened_output,
 )
 from neardup.verification import MARKED
 
@@ -65,12 +66,13 @@ class Answer(NamedTuple):
 
     @contextmanager
     def file(self, base: str = "") -> Iterator[IO[bytes]]:
-        target = os.path.join(self.folder, base) if base else self.descriptor
-        with (
-            naming(os.path.join(self.name, base) if base else self.name or STANDARD_OUTPUT),
-            open(target, "wb", closefd=bool(base)) as file,
-        ):
-            yield file
+        if base:
+            path = os.path.join(self.folder, base)
+            with naming(os.path.join(self.name, base)), open(path, "wb") as file:
+                yield file
+        else:
+            with opened_output(self.descriptor, self.name or STANDARD_OUTPUT) as file:
+                yield file
 
     def write(self, lines: Iterable[bytes]) -> None:
         """Write pieces of whole lines as the answer, in the format that the file's name implies."""

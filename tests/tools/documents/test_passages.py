@@ -246,7 +246,7 @@ def test_an_error_in_another_process_is_that_of_the_first(files: list[str], tmp_
 def test_interrupted_processes_leave_nothing(how: str, seconds: float, tmp_path: Path) -> None:
     dice = random.Random(3)
     texts = [" ".join(f"w{dice.randrange(9999)}" for _ in range(9999)) for _ in range(100)]
-    path = written(tmp_path / "a.jsonl", texts)
+    path = written(tmp_path / "a.jsonl", 5 * texts)  # some seconds
     answer = tmp_path / "answer"
     words = [*PASSAGES, "--jobs=2", "--length=2", str(path), "-o", str(answer)]
     with session(words, tmp_path) as it:
