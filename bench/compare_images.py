@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -34,22 +33,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench import picture_marks
+from bench import image_cost, picture_marks
 from bench.data import picture_files
 from bench.data.picture_edits import EDITS, Edit, Picture
+from bench.image_cost import Words, hashes_of, opened
 from bench.report.plots import new_figure, save, with_grid
 from bench.report.tables import markdown
 from bench.workloads import FOLDER, ROOT
 from neardup.media.pictures import perceptual_hash, pictures
-from neardup.media.pictures.picture_hashes import Variants, fingerprint, words_of
-from neardup.reading.decoders import Failure
-from neardup.reading.folder_walk import FoundFile
 from neardup.sets.bit_vectors import popcount
 from neardup.similarity.intervals import clopper_pearson
 
-DISTANCE, QUALITY, BITS = 31, 50, perceptual_hash.BITS
+DISTANCE, BITS = 31, perceptual_hash.BITS
 APART = 60  # bits between any two pictures that are edited
-SIDE = 640  # pixels
 EDITED = {"photos": 250, "screenshots": 100, "stamps": 100, "drawings": 100}  # pictures
 ALPHA = 0.05
 PLOT = ROOT / "docs" / "images.svg"
@@ -91,7 +87,6 @@ exact 95 % interval; *with variants* is that at the default, where a match with 
 bits more, and the columns before it are those of `--no-variants`. Pictures come out of packages
 (`bench.data.picture_files`), edits are those of `bench.data.picture_edits`."""
 
-Words = NDArray[np.uint64]
 Counts = NDArray[np.int64]
 
 
@@ -112,8 +107,6 @@ def main() -> int:
     parser.add_argument("--kinds", nargs="+", default=picture_files.KINDS, metavar="KIND")
     parser.add_argument("--plot", type=Path, default=PLOT, metavar="FILE")
     args = parser.parse_args()
-    from bench import image_cost  # it needs this module
-
     pictures.require_pillow()
     picture_files.prepare(args.folder)
     print(HEAD)
@@ -145,16 +138,6 @@ def collection(files: Sequence[Path]) -> Collection:
     return Collection(
         [name for name, _ in kept], np.stack([h for _, h in kept]), len(found) - len(kept)
     )
-
-
-def hashes_of(file: Path) -> Words | None:
-    """Return the hashes of a picture as words (HASHES, 4); None if it has too little detail."""
-    found = fingerprint(FoundFile(os.fsencode(file), 0, 0), Variants())
-    if isinstance(found, Failure):
-        raise ValueError(f"{file}: {found.reason}")
-    if found.quality < QUALITY:
-        return None
-    return words_of(found.hashes)
 
 
 def bits_between(x: Words, y: Words) -> int:
@@ -212,19 +195,6 @@ def bits_of_edit(own: Words, image: Picture, edit: Edit, place: Path) -> tuple[i
     if other is None:
         return -1, -1
     return bits_between(own[:1], other[:1]), bits_between(own, other)
-
-
-def opened(file: Path) -> Picture:
-    """Open a picture as RGB, on a white background, with sides of at most 640 pixels."""
-    from PIL import Image, ImageOps
-
-    with Image.open(file) as image:
-        image.draft("RGB", (SIDE, SIDE))
-        upright = ImageOps.exif_transpose(image).convert("RGBA")
-    upright.thumbnail((SIDE, SIDE))
-    paper = Image.new("RGB", upright.size, "white")
-    paper.paste(upright, mask=upright.getchannel("A"))
-    return paper
 
 
 def saved(image: Picture, file: Path) -> Path:

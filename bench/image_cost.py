@@ -24,13 +24,20 @@ from time import process_time
 from typing import Any, Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bench.compare_images import hashes_of, opened
 from bench.data import picture_files
+from bench.data.picture_edits import Picture
 from bench.measure import DONE, measured_apart
 from bench.report.tables import markdown
 from bench.workloads import FOLDER
 from neardup.media.pictures import perceptual_hash, pictures
+from neardup.media.pictures.picture_hashes import Variants, fingerprint, words_of
+from neardup.reading.decoders import Failure
+from neardup.reading.folder_walk import FoundFile
+
+Words = NDArray[np.uint64]
+QUALITY, SIDE = 50, 640  # the least of a picture; pixels
 
 RUNS, LIMIT, COPIES = 5, 600.0, 10
 PEERS = {"imagehash-phash16": "imagehash", "pdqhash": "pdqhash"}  # of 256 bits, at 31
@@ -56,6 +63,29 @@ FILES: dict[str, tuple[str, tuple[int, int], dict[str, Any]]] = {
     "GIF, 2 million": (".gif", (1600, 1200), {}),
     "TIFF, uncompressed, 2 million": (".tif", (1600, 1200), {}),
 }
+
+
+def hashes_of(file: Path) -> Words | None:
+    """Return the hashes of a picture as words (HASHES, 4); None if it has too little detail."""
+    found = fingerprint(FoundFile(os.fsencode(file), 0, 0), Variants())
+    if isinstance(found, Failure):
+        raise ValueError(f"{file}: {found.reason}")
+    if found.quality < QUALITY:
+        return None
+    return words_of(found.hashes)
+
+
+def opened(file: Path) -> Picture:
+    """Open a picture as RGB, on a white background, with sides of at most 640 pixels."""
+    from PIL import Image, ImageOps
+
+    with Image.open(file) as image:
+        image.draft("RGB", (SIDE, SIDE))
+        upright = ImageOps.exif_transpose(image).convert("RGBA")
+    upright.thumbnail((SIDE, SIDE))
+    paper = Image.new("RGB", upright.size, "white")
+    paper.paste(upright, mask=upright.getchannel("A"))
+    return paper
 
 
 def main() -> int:
