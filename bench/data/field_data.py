@@ -234,9 +234,10 @@ def pictures(folder: Path, quick: bool) -> Task:
 
 def edited_photos(folder: Path) -> None:
     """Write photos, no two alike, and all their edits to a folder, unless it exists."""
-    from bench.compare_images import collection, drawn, opened, saved
+    from bench.compare_images import collection, drawn, saved
     from bench.data import picture_files
     from bench.data.picture_edits import EDITS
+    from bench.image_cost import opened
 
     if folder.exists():
         return
