@@ -6,7 +6,8 @@ Pictures and videos are those of `bench.data.picture_files` and `bench.video_sou
 kind, a folder has the originals as their package has them, and a copy of each, all with the same
 date; `neardup images` or `neardup videos` says which are removed.  *Kept* are the originals, or
 copies that are equal pixel for pixel; *lost* are originals removed for their copy, of which the
-answer marks some as *doubtful*; the others were not found to be similar.
+answer marks some as *doubtful*; of the others, both are kept: they were not found to be similar, or
+differ in a place, by a mark.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from neardup.reading.folder_walk import path_of
 HEAD = """# Originals
 
 Written by `python3 -m bench.kept_originals --most {most}`, which says what is measured. *Lost,
-doubtful* are the lost ones that the answer marks as doubtful."""
+doubtful* are the lost ones that the answer marks as doubtful; *both* are kept if they were not found
+to be similar, or differ in a place, by a mark."""
 PICTURES, VIDEOS = 24, 10  # originals
 LEAST, MOST = 150_000, 3_000_000  # pixels
 PARTS = ("mate.nature", "scikit-image", "scikit-learn", "ultralytics", "examples.data")
@@ -199,7 +201,7 @@ def length(path: Path) -> float:
 
 
 def counted(folder: Path, words: Sequence[str]) -> list[str]:
-    """Return the row of a kind: kept, lost, lost and doubtful, not similar."""
+    """Return the row of a kind: kept, lost, lost and doubtful, both kept."""
     for file in folder.rglob("*.*"):
         os.utime(file, (10**9, 10**9))
     command = [
@@ -235,7 +237,7 @@ def table(rows: Iterable[list[str]], about: str) -> str:
     rows = list(rows)
     good = sum(int(row[2]) == 0 for row in rows)
     most = sum(int(row[2]) <= 0.1 * max(1, int(row[1]) + int(row[2])) for row in rows)
-    head = ["copy", "kept", "lost", "lost, doubtful", "not similar"]
+    head = ["copy", "kept", "lost", "lost, doubtful", "both kept"]
     said = f"All originals are kept in {good} of {len(rows)} rows, and nine in ten in {most}."
     return f"{about} {said}\n\n{markdown(head, rows)}"
 

@@ -324,8 +324,8 @@ def templates(photos: Sequence[Picture]) -> str:
     head += ["alike but for a mark or a cut", "removed", "of them doubtful", "for a mark or a cut"]
     return (
         "Made to be alike in part: pictures with one background and other contents, so that each "
-        "removal is wrong. Pictures within 31 bits are removed, as before marks and cuts were "
-        "looked for; the field of doubts of `removed` says `marked`, or else. The last column "
-        "counts removals for a pair with more than 31 bits, of which there must be none.\n\n"
+        "removal is wrong. Pictures within 31 bits that clearly differ in a place are kept; the last "
+        "column counts removals for a pair with more than 31 bits, of which there must be none."
+        "\n\n"
         + markdown(head, rows)
     )

@@ -3,6 +3,8 @@
 folders ── files ── fingerprints ── lines, the one to keep first ── `neardup run --exact`
 """
 
+from __future__ import annotations
+
 import argparse
 import os
 import sys
@@ -40,6 +42,7 @@ from neardup.media.pictures.originals import Facts
 from neardup.media.pictures.perceptual_hash import BITS, UPRIGHT
 from neardup.media.pictures.picture_hashes import (
     DRAWN,
+    Apart,
     Fingerprint,
     Variants,
     bits_between,
@@ -47,6 +50,7 @@ from neardup.media.pictures.picture_hashes import (
     facts_of_file,
     for_decisions,
     hashing,
+    keep_apart,
     line,
     marked,
     measures_kind,
@@ -82,6 +86,11 @@ from neardup.verification import OF_FILES, OUTPUTS
 PROGRAM = "python3 -m neardup images"
 NAME = "neardup images"
 LINES, LEAKS = "fingerprints", "leaks"
+NOT_PAIRS = "not pairs"  # the file of pictures that differ in a place
+DIFFERING = (
+    "kept that differ from a kept one in a place, by a mark, text or cut edge (pairs shows them)"
+)
+NOT_COMPARED = "kept and not compared, since very many differ in a place"
 UNMARKED = "unmarked"  # the file of fingerprints without those added for marks
 OWN = flags(
     f"""
@@ -172,6 +181,7 @@ def main() -> None:
             every = [*kept, *old_kept]
             facts = [facts_of_file(*pair) for pair in every]
             ids = [path_id(file.path) for file, _ in every]
+            parts: list[str | None] = []
             if args.values:
                 parts = args.values.of_ids([id_.encode() for id_ in ids])
                 for (file, _), part in zip(every, parts):
@@ -179,8 +189,9 @@ def main() -> None:
                         tally.leave_out(NO_PART, file.path)
             lines, new = folder / "fingerprints", len(kept)
 
-            def write(hashes: Callable[[int], bytes]) -> None:
+            def write(hashes: Callable[[int], bytes], skip: Collection[int] = frozenset()) -> None:
                 order = in_order(facts[:new], ids[:new], args.keep)
+                order = [k for k in order if k not in skip]
                 for path, some in ((lines, order), (folder / "old", range(new, len(every)))):
                     with path.open("wb") as sink:
                         write_to(sink, (line(every[k][0].path, hashes(k)) for k in some))
@@ -199,12 +210,23 @@ def main() -> None:
                 stack.callback(more.close)
                 measure = partial(results, work=measuring(seconds), cache=more, jobs=jobs)
                 inputs = [lines, folder / "old"][: 1 + bool(old_kept)]
-                for group in _groups(inputs, ids, args):
-                    if group[0] < new:  # with a new picture
-                        some = [facts[k] for k in group], [every[k] for k in group]
-                        compared(*some, args.distance, measure)
-                cut = bool(args.against)
-                write(lambda k: for_decisions(every[k][1].hashes, facts[k], cut and k < new))
+                groups = [of for of in _groups(inputs, ids, args) if of[0] < new]
+                for group in groups:
+                    some = [facts[k] for k in group], [every[k] for k in group]
+                    compared(*some, args.distance, measure)
+                decisive = [
+                    for_decisions(of.hashes, facts[k], bool(args.against) and k < new)
+                    for k, (_, of) in enumerate(every)
+                ]
+                apart = _apart(groups, facts, every, decisive, ids, parts, new, args)
+                with (folder / NOT_PAIRS).open("wb") as sink:
+                    write_to(sink, (f"{ids[j]}\t{ids[k]}\n".encode() for k, j in apart.pairs))
+                if apart.kept:
+                    left.append(f"{many(len(apart.kept), 'pictures')} {DIFFERING}")
+                if apart.left:
+                    left.append(f"{many(len(apart.left), 'pictures')} {NOT_COMPARED}")
+                    flat += [every[k][0].path for k in apart.left]
+                write(lambda k: decisive[k], skip=set(apart.left))
         of_old = sum(unread for unread, _ in stored.values())
         searched = Searched(LeakLines(), tally, old_tally, pictures_in(stored), of_old)
         known = {id_: (of, found.hashes) for id_, of, (_, found) in zip(ids, facts, every)}
@@ -274,6 +296,34 @@ def _groups(inputs: list[Path], ids: list[str], args: argparse.Namespace) -> lis
     return list(map(sorted, groups.values()))
 
 
+def _apart(
+    groups: list[list[int]],
+    facts: list[Facts],
+    every: list[tuple[FoundFile, Fingerprint]],
+    decisive: list[bytes],
+    ids: list[str],
+    parts: list[str | None],
+    new: int,
+    args: argparse.Namespace,
+) -> Apart:
+    """Return which pictures are not removed, since they differ from a kept one in a place."""
+
+    def may_remove(k: int, j: int) -> bool:
+        between = k < new and (j >= new or not args.between)
+        if not args.values:
+            return between
+        a, b = parts[k], parts[j]
+        return between and None not in (a, b) and (a == b) == args.values.equal
+
+    found, hashes = Apart([], [], []), [of.hashes for _, of in every]
+    for group in groups:
+        of_new = [k for k in group if k < new]
+        order = in_order([facts[k] for k in of_new], [ids[k] for k in of_new], args.keep)
+        in_turn = [k for k in group if k >= new] + [of_new[place] for place in order]
+        keep_apart(found, in_turn, facts, hashes, decisive, args.distance, may_remove)
+    return found
+
+
 def _marked(
     folder: Path, every: list[Fingerprint], new: int, args: argparse.Namespace, said: list[str]
 ) -> dict[int, list[bytes]]:
@@ -337,6 +387,8 @@ def find(
     given.update(within=args.within, across=args.across)
     words += [f"--{flag}={value}" for flag, value in given.items() if value is not None]
     words += ["--between"] * (args.between or args.output == LEAKS)
+    apart = lines.with_name(NOT_PAIRS)
+    words += [f"--not-pairs={apart}"] * (apart.exists() and apart.stat().st_size > 0)
     words += ["-v"] if args.verbosity >= VERBOSE else ["-q"]
     if marks and args.report:  # the page counts copies that may be removed
         alone = lines.with_name(UNMARKED)
@@ -351,7 +403,7 @@ def find(
         (seen,) = relations(known[id_][1], words_of(known[kept][1])[np.newaxis])
         drawn = max(of.get("paper", 0.0) for of in both) > DRAWN
         words = [originals.doubt(*both)] + seen.words()[: drawn and seen.turned != UPRIGHT]
-        words += ["marked"] * marked(*both, seen)
+        words += ["marked"] * bool(marked(*both, seen))
         words += ["first frame"] * (args.first_frame and both[1].get("frames", 1) > 1)
         return ",".join(dict.fromkeys(",".join(words).strip(",").split(",")))
 

@@ -415,6 +415,7 @@ def doubt(kept: Facts, removed: Facts) -> str:
 LOOK = 96  # pixels a side of a look
 CLASSES = 16  # of levels, each with as many pixels, for which tones are fitted
 MARK, OF_USUAL, OF_EDGE = 2.5, 6.0, 0.3  # levels; ratios to the usual difference, and to edges
+CLEAR = 16.0  # levels of a clear mark: few tones or edges that were changed look like one
 
 
 def look(
@@ -434,8 +435,8 @@ def look(
     return seen[:: 1 - 2 * turned.rows, :: 1 - 2 * turned.columns]
 
 
-def differ_in_a_place(a: Floats, b: Floats) -> bool:
-    """Return whether one of two looks has a mark that the other has not.
+def mark_between(a: Floats, b: Floats) -> float:
+    """Return how strong (levels) a mark is that one of two looks has, and the other has not; or 0.
 
     Tones are fitted first.  A level counts if it is outside those of the 3 × 3 pixels around its
     place in the other look, by more than edges and the usual difference explain.
@@ -443,8 +444,8 @@ def differ_in_a_place(a: Floats, b: Floats) -> bool:
     >>> picture = np.arange(9216, dtype=np.float32).reshape(96, 96) ** 1.5 % 255
     >>> marked = picture.copy()
     >>> marked[80:84, 70:90] = 0
-    >>> differ_in_a_place(picture, 0.8 * picture + 9), differ_in_a_place(picture, marked)
-    (False, True)
+    >>> mark_between(picture, 0.8 * picture + 9), mark_between(picture, marked) > CLEAR
+    (0.0, True)
     """
     order = np.argsort(a, axis=None, kind="stable").reshape(CLASSES, -1)
     tones = np.median((b - a).ravel()[order], axis=1)
@@ -453,7 +454,8 @@ def differ_in_a_place(a: Floats, b: Floats) -> bool:
     outside = np.maximum.reduce([low_b - a, a - high_b, low - b, b - high])
     outside -= OF_EDGE * np.minimum(high - low, high_b - low_b)
     inner = outside[1:-1, 1:-1]  # at the edge, borders are not cut off exactly
-    return bool(inner.max() > max(MARK, OF_USUAL * np.median(np.abs(a - b))))
+    strength = float(inner.max())
+    return strength if strength > max(MARK, OF_USUAL * np.median(np.abs(a - b))) else 0.0
 
 
 def _around(levels: Floats) -> list[Floats]:

@@ -76,6 +76,8 @@ INVERSE = np.arange(len(ALL_EIGHT))  # of each symmetry; those of two quarter tu
 _quarters = [ALL_EIGHT.index(TURNS[0]), ALL_EIGHT.index(TURNS[2])]
 INVERSE[_quarters] = _quarters[::-1]
 Words = NDArray[np.uint64]
+MAX_LOOKS = 16  # of one picture; the other similar ones count as different
+MAX_APART = 300_000  # pairs, of which each takes some 400 bytes
 DRAWN = 0.5  # share of neighbours that are equal, in drawings; few photos have as many
 
 
@@ -224,13 +226,19 @@ def compared(
     distance: int,
     measure: Callable[[Iterable[FoundFile]], Iterable[Outcome]],
 ) -> None:
-    """Add facts that distinguish the original from its copies to the facts of similar pictures."""
+    """Add facts that distinguish the original from its copies to the facts of similar pictures.
+
+    Those with a clear mark between them, such as cards of one template, are not copies of another.
+    """
     of_path = {file.path: facts for facts, (file, _) in zip(group, found)}
     for outcome in measure(file for file, _ in found):
         if not isinstance(outcome.result, Failure):
             of_path[outcome.file.path].update(outcome.result)
-    relate(group, [of.hashes for _, of in found], distance)
-    originals.compare(group)
+    hashes = [of.hashes for _, of in found]
+    for copies in _without_marks(group, hashes, distance):
+        some = [group[k] for k in copies]
+        relate(some, [hashes[k] for k in copies], distance)
+        originals.compare(some)
 
 
 class Relation(NamedTuple):
@@ -287,18 +295,106 @@ def words_of(hashes: bytes) -> Words:
     return np.concatenate((words, words[:1].repeat(HASHES - len(words), axis=0)))
 
 
-def marked(kept: Facts, removed: Facts, seen: Relation) -> bool:
-    """Return whether one of two pictures has a mark where the other has not, if both were measured.
+def marked(kept: Facts, removed: Facts, seen: Relation) -> float:
+    """Return how strong (levels) a mark of one of two pictures is, 0 if one was not measured.
 
     seen: how the removed picture is seen in the other.
     """
     if not (kept.get("look") and removed.get("look")):
-        return False
+        return 0.0
+    if kept["look"] == removed["look"] and not seen.part and seen.turned == UPRIGHT:
+        return 0.0
     parts = [WHOLE, *(centre(WHOLE, share) for share in CROPS), None]
     side = originals.LOOK // 2 if seen.part else originals.LOOK  # a part is less sharp
     one = originals.look(kept, parts[max(seen.part, 0)], seen.turned, side)
     other = originals.look(removed, parts[max(-seen.part, 0)], side=side)
-    return originals.differ_in_a_place(one, other)
+    return originals.mark_between(one, other)
+
+
+class Apart(NamedTuple):
+    """Similar pictures that differ in a place, of which none may be removed for the other.
+
+    pairs: places; kept: the places of those kept for such a difference; left: of those that are not
+    compared, since they are in too many such pairs.
+    """
+
+    pairs: list[tuple[int, int]]
+    kept: list[int]
+    left: list[int]
+
+
+def keep_apart(
+    found: Apart,
+    order: Iterable[int],
+    facts: Sequence[Facts],
+    hashes: Sequence[bytes],
+    decisive: Sequence[bytes],
+    distance: int,
+    may_remove: Callable[[int, int], bool],
+) -> None:
+    """Add to `found` the pictures of a group that differ from a kept one by a clear mark.
+
+    order: the places of the group in the order of --keep; decisive: all hashes `for_decisions`;
+    may_remove: whether the first may be removed for the second, given two places
+    """
+    kept: list[int] = []
+    for k in order:
+        near = _nearest(k, [j for j in kept if may_remove(k, j)], decisive, distance)
+        unmarked = _unmarked(k, near, facts, hashes)
+        pairs = [(k, j) for j in near if j not in unmarked]
+        if len(found.pairs) + len(pairs) > MAX_APART:
+            found.left.append(k)
+            continue
+        found.pairs.extend(pairs)
+        if not unmarked:
+            kept.append(k)
+            found.kept.extend([k] * bool(near))
+
+
+def _without_marks(
+    group: Sequence[Facts], hashes: Sequence[bytes], distance: int
+) -> list[list[int]]:
+    """Return places of similar pictures in sets, in which each is near another without a mark."""
+    firsts: list[int] = []  # places that began a set
+    of: list[int] = []  # the set of each one so far
+    for k in range(len(group)):
+        unmarked: list[int] = []
+        for others in firsts, range(k):
+            near = () if unmarked else _nearest(k, others, hashes, distance)
+            unmarked = unmarked or _unmarked(k, near, group, hashes)
+        firsts += [k] * (not unmarked)
+        joined = {of[j] for j in unmarked} or {k}
+        of.append(min(joined))
+        if len(joined) > 1:
+            of = [of[k] if each in joined else each for each in of]
+    found: dict[int, list[int]] = {}
+    for k, first in enumerate(of):
+        found.setdefault(first, []).append(k)
+    return list(found.values())
+
+
+def _nearest(k: int, others: Sequence[int], hashes: Sequence[bytes], distance: int) -> list[int]:
+    """Return the others within a distance (bits) of a picture, the nearest first."""
+    if not others:
+        return []
+    own, every = words_of(hashes[k]), np.stack([words_of(hashes[j]) for j in others])
+    bits = np.minimum(
+        popcount(every ^ own[0]).sum(axis=2).min(axis=1),
+        popcount(every[:, :1] ^ own).sum(axis=2).min(axis=1),
+    )
+    order = bits.argsort(kind="stable")[: np.count_nonzero(bits <= distance)]
+    return [others[place] for place in order.tolist()]
+
+
+def _unmarked(
+    k: int, near: Sequence[int], facts: Sequence[Facts], hashes: Sequence[bytes]
+) -> list[int]:
+    """Return those without a clear mark beside a picture; of many, only the first are looked at."""
+    if not (looked := near[:MAX_LOOKS]):
+        return []
+    seen = relations(hashes[k], np.stack([words_of(hashes[j]) for j in looked]))
+    strengths = (marked(facts[j], facts[k], each) for j, each in zip(looked, seen))
+    return [j for j, levels in zip(looked, strengths) if levels <= originals.CLEAR]
 
 
 def relate(group: Sequence[Facts], hashes: Sequence[bytes], distance: int) -> None:

@@ -6,6 +6,7 @@ import itertools
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Callable
 
@@ -490,10 +491,10 @@ def painted_over(image: Image.Image) -> None:
 
 
 @pytest.mark.parametrize("qualities", [(97, 80), (80, 97)])
-def test_no_removal_beside_a_mark_is_without_a_doubt(
+def test_no_removal_is_for_a_clear_mark_or_beside_one_without_a_doubt(
     qualities: tuple[int, int], tmp_path: Path
 ) -> None:
-    """Whichever of the two files is larger; other copies are no reason for a doubt."""
+    """Whichever of the two files is larger; a small date is hardly seen.  Copies are removed."""
     marks = [logo, faint_text, date, caption, painted_over]
     clean, marked = qualities
     for seed in range(30):
@@ -508,10 +509,58 @@ def test_no_removal_beside_a_mark_is_without_a_doubt(
     result = images(tmp_path, tmp_path / "p", output="removed")
     rows = [line.decode().split("\t") for line in result.out.splitlines()]
     beside = [int(re.sub("[^0-9]", "", os.path.basename(row[0]))) for row in rows]
-    assert sum(seed < 30 for seed in beside) >= 20
+    of_marks = [row for seed, row in zip(beside, rows) if seed < 30]
+    assert len(of_marks) <= 8
+    assert all(row[3] for row in of_marks)
     assert sum(seed >= 30 for seed in beside) == 10
+    assert re.search(r"\d\d pictures kept that differ from a kept one in a place", result.err)
     assert [row for seed, row in zip(beside, rows) if seed < 30 and not row[3]] == []
     assert [row for seed, row in zip(beside, rows) if seed >= 30 and "marked" in row[3]] == []
+
+
+NAMES = "Ada", "Emmy N", "Grace H", "Mileva", "Sofya", "Hypatia", "Lise M.", "Jo"
+
+
+def cards(top: Path, count: int) -> None:
+    """Write cards of one template, each with a name, and a smaller copy of each."""
+    for seed in range(count):
+        card = drawing(50, 640, 480)
+        card.paste("white", (150, 300, 560, 440))
+        font = ImageFont.load_default(60)
+        ImageDraw.Draw(card).text((170, 330), NAMES[seed], "black", font)
+        saved(card, top / f"{seed}.png")
+        saved(card.resize((320, 240)), top / f"{seed}small.jpg", quality=90)
+
+
+def test_cards_of_one_template_are_all_kept_and_their_copies_removed(tmp_path: Path) -> None:
+    top = tmp_path / "p"
+    cards(top, 6)
+    assert len(images(tmp_path, top, output="pairs").out.splitlines()) > 6
+    result = images(tmp_path, top, "--removed", tmp_path / "gone", output="kept")
+    assert names_in(result) == sorted((f"{seed}.png",) for seed in range(6))
+    gone = [line.split(b"\t") for line in (tmp_path / "gone").read_bytes().splitlines()]
+    assert [os.path.basename(row[0]).replace(b"small.jpg", b".png") for row in gone] == [
+        os.path.basename(row[1]) for row in gone
+    ]
+    assert "pictures kept that differ from a kept one in a place" in result.err
+    os.rename(top, tmp_path / "old")
+    cards(tmp_path / "new", 8)
+    names = names_in(against(tmp_path, "--against=old", output="kept"))
+    assert names == [("6.png",), ("7.png",)]
+
+
+def test_pictures_in_very_many_pairs_with_marks_are_kept_and_counted(tmp_path: Path) -> None:
+    cards(tmp_path / "p", 6)
+    limited = "from neardup.media.pictures import picture_hashes; picture_hashes.MAX_APART = 3; "
+    limited += "from neardup.media.commands.images import main; main()"
+    flags = ["--no-cache", "--output=kept", "--removed", tmp_path / "gone", tmp_path / "p"]
+    result = run([sys.executable, "-c", limited, *flags], tmp_path)
+    originals = {(f"{seed}.png",) for seed in range(6)}
+    assert originals <= set(names_in(result))
+    count = int(re.findall(r"(\d+) pictures kept and not compared", result.err)[0])
+    gone = (tmp_path / "gone").read_bytes().splitlines()
+    assert count >= 6
+    assert len(names_in(result)) + len(gone) == 12
 
 
 def test_an_animation_removed_for_its_first_frame_is_doubtful(tmp_path: Path) -> None:
