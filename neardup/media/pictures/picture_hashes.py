@@ -67,6 +67,7 @@ MIN_WAVES, WEAK = 96, 1 / 50  # waves of a picture that are not weak beside the 
 INVERTED = 0xFF  # the bits of a variant in its last byte
 LOUD, FAINT = 1e5, 5e3  # the norm of the waves of a frame, and one below which it is nearly flat
 NEARER = 8  # bits
+NEAR_WHOLE = 31  # bits; those of a crop, taken as a whole, are more
 CROPPED = 16  # bits, of centres: 18 or more for 98 % of each side, 12 at most for most other edits
 OTHERS, DISTINCT = 64, 1000  # pictures of a group with which each is compared; with other hashes
 PARTS = 1  # the version of `Variants.parts`: must change with it
@@ -244,12 +245,13 @@ def compared(
 class Relation(NamedTuple):
     """How one picture is seen in another: as which of its parts, and how it is turned.
 
-    A part below 0: the other one is seen in it.
+    A part below 0: the other one is seen in it.  whole: bits between both as wholes.
     """
 
     bits: int
     turned: Symmetry
     part: int  # place in `Variants.parts`
+    whole: int
 
     def words(self) -> list[str]:
         """Return how the first picture is changed, if the second one is not."""
@@ -263,10 +265,11 @@ def relations(hashes: bytes, others: Words) -> list[Relation]:
 
     It is a centre of another only if it is clearly farther from the whole and from its inside.
     """
-    own, rows, found, centres = words_of(hashes), np.arange(len(others)), [], []
+    own, rows, found, centres, wholes = words_of(hashes), np.arange(len(others)), [], [], []
     for sign, bits in ((1, popcount(others ^ own[0])), (-1, popcount(others[:, :1] ^ own))):
         bits = bits.sum(axis=2)  # (m, HASHES)
         centres.append(bits.reshape(len(bits), -1, len(ALL_EIGHT))[:, CENTRES].min(axis=1))
+        wholes.append(bits[:, : len(ALL_EIGHT)].min(axis=1))
         best = bits.argmin(axis=1)
         least, place = bits[rows, best], best % len(ALL_EIGHT)
         for part in (INSIDE, 0):
@@ -279,7 +282,10 @@ def relations(hashes: bytes, others: Words) -> list[Relation]:
     less = centres[1][rows, INVERSE[turned]] - centres[0][rows, turned]
     slight = (part == 0) & (np.abs(less) > CROPPED)  # one is much nearer to a centre of the other
     part[slight] = np.sign(less[slight])
-    return [Relation(bits, ALL_EIGHT[turned], part) for bits, turned, part in nearer.tolist()]
+    return [
+        Relation(bits, ALL_EIGHT[turned], part, whole)
+        for (bits, turned, part), whole in zip(nearer.tolist(), np.minimum(*wholes).tolist())
+    ]
 
 
 def bits_between(a: bytes, b: bytes) -> int:
@@ -305,10 +311,16 @@ def marked(kept: Facts, removed: Facts, seen: Relation) -> float:
     if kept["look"] == removed["look"] and not seen.part and seen.turned == UPRIGHT:
         return 0.0
     parts = [WHOLE, *(centre(WHOLE, share) for share in CROPS), None]
-    side = originals.LOOK // 2 if seen.part else originals.LOOK  # a part is less sharp
-    one = originals.look(kept, parts[max(seen.part, 0)], seen.turned, side)
-    other = originals.look(removed, parts[max(-seen.part, 0)], side=side)
-    return originals.mark_between(one, other)
+
+    def strength(part: int) -> float:
+        side = originals.LOOK // 2 if part else originals.LOOK  # a part is less sharp
+        one = originals.look(kept, parts[max(part, 0)], seen.turned, side)
+        other = originals.look(removed, parts[max(-part, 0)], side=side)
+        return originals.mark_between(one, other)
+
+    # A mark may be why a part is nearer than the whole is.
+    both = abs(seen.part) in CENTRES and seen.whole <= NEAR_WHOLE
+    return max(map(strength, {seen.part, 0} if both else {seen.part}))
 
 
 class Apart(NamedTuple):
