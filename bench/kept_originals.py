@@ -36,8 +36,8 @@ from neardup.reading.folder_walk import path_of
 HEAD = """# Originals
 
 Written by `python3 -m bench.kept_originals --most {most}`, which says what is measured. *Lost,
-doubtful* are the lost ones that the answer marks as doubtful; *both* are kept if they were not found
-to be similar, or differ in a place, by a mark."""
+doubtful* are the lost ones that the answer marks as doubtful; *both* are kept if they were not
+found to be similar, or differ in a place, by a mark."""
 PICTURES, VIDEOS = 24, 10  # originals
 LEAST, MOST = 150_000, 3_000_000  # pixels
 PARTS = ("mate.nature", "scikit-image", "scikit-learn", "ultralytics", "examples.data")

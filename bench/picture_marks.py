@@ -324,8 +324,7 @@ def templates(photos: Sequence[Picture]) -> str:
     head += ["alike but for a mark or a cut", "removed", "of them doubtful", "for a mark or a cut"]
     return (
         "Made to be alike in part: pictures with one background and other contents, so that each "
-        "removal is wrong. Pictures within 31 bits that clearly differ in a place are kept; the last "
-        "column counts removals for a pair with more than 31 bits, of which there must be none."
-        "\n\n"
-        + markdown(head, rows)
+        "removal is wrong. Pictures within 31 bits that clearly differ in a place are kept; the "
+        "last column counts removals for a pair of more than 31 bits, of which there must be none."
+        "\n\n" + markdown(head, rows)
     )
