@@ -26,7 +26,7 @@ test: .venv/.test ## the tests of every part and every engine without Java, in t
 
 THOROUGH = --hypothesis-profile=thorough
 slow-test: .venv/.test-all ## the slow ones: packaging, documents, interruption, many engines and cases
-	$(VENV) -m pytest --numprocesses=auto --dist=worksteal -m 'slow and not hadoop and not browser and not spark' $(THOROUGH) $(EXAMPLES)
+	$(VENV) -m pytest --numprocesses=auto --dist=worksteal -m 'slow and not hadoop and not browser and not spark' $(THOROUGH) $(EXAMPLES) tests
 
 test-all: ## both, with more examples; 15 to 30 minutes on two cores
 	$(MAKE) test EXAMPLES=$(THOROUGH)
@@ -45,12 +45,13 @@ spark-test: .venv/.test .venv/.spark ## those on a real Spark, with a master and
 # Half of the time of a job is waiting, so two run at once; faults come last, with nothing beside.
 FAULTS := tests/on_hadoop/test_hadoop_faults.py
 ON_HADOOP := $(VENV) -m pytest -m hadoop
+ITS_TESTS = $(filter-out $(FAULTS),$(shell grep -lr mark.hadoop tests --include=*.py))
 hadoop-test: .venv/.test .venv/.spark ## those on a real Hadoop, which it starts and stops
 ifeq ($(HADOOP_TESTS),skip)
 	@echo "make: THE TESTS ON HADOOP ARE SKIPPED, because HADOOP_TESTS=skip says so" >&2
 else
 	$(VENV) cluster/cluster.py run sh -ec \
-	  '$(ON_HADOOP) --numprocesses=2 --dist=loadfile --ignore=$(FAULTS); $(ON_HADOOP) $(FAULTS)'
+	  '$(ON_HADOOP) --numprocesses=2 --dist=loadfile $(ITS_TESTS); $(ON_HADOOP) $(FAULTS)'
 endif
 
 hadoop-up: ## start a Hadoop on this machine for trials

@@ -169,9 +169,7 @@ def test_same_lines(case: tuple[Input, list[str], bytes], engine: str, tmp_path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "engine", ["counted pipe", "two rounds", "run_local 2", "mrjob inline", "mrjob local"]
-)
+@pytest.mark.parametrize("engine", ["counted pipe", "two rounds", "run_local 2", "mrjob inline"])
 def test_as_processes(engine: str, tmp_path: Path) -> None:
     """Programs started as new processes, not as forks of the tests, print the expected pairs."""
     flags = ["--scheme=prefix"] if engine == "counted pipe" else []

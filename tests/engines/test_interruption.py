@@ -175,25 +175,24 @@ def test_a_script_by_itself(tmp_path: Path) -> None:
         assert it.stderr() == ""
 
 
-@either_way
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["example", "--records", "10000"],
-        ["convert", "--input", "text", "long.txt"],
-        ["passages", "--input", "text", "--output", "kept", "long.txt"],
-        ["run", "--output", "kept", "long.txt"],
-        ["documents", "--output", "lines", "long.txt"],
+@in_turn(
+    1,
+    words=[
+        "example --records 10000",
+        "convert --input text long.txt",
+        "passages --input text --output kept long.txt",
+        "run --output kept long.txt",
+        "documents --output lines long.txt",
     ],
-    ids=lambda words: words[0],
+    how=["Ctrl-C", "kill"],
 )
-def test_while_nobody_reads_its_output(how: str, words: list[str], tmp_path: Path) -> None:
+def test_while_nobody_reads_its_output(how: str, words: str, tmp_path: Path) -> None:
     """What the reader of a pipe has not taken is dropped: it may never take it."""
     with open(tmp_path / "long.txt", "w") as file:
         file.writelines(
             f"r{n} {' '.join(str(n * 100 + i) for i in range(99))}\n" for n in range(999)
         )
-    command = [str(tmp_path / word) if word == "long.txt" else word for word in words]
+    command = [str(tmp_path / word) if word == "long.txt" else word for word in words.split()]
     with session([*NEARDUP, *command], tmp_path) as it:
         assert it.process.stdout is not None
         pipe, end = it.process.stdout.fileno(), time.monotonic() + PATIENCE

@@ -17,6 +17,7 @@ from neardup.runtime.counters import Counters
 from neardup.sets.ragged import Batch, Ragged
 from neardup.verification.bucket_batch import record_bytes
 from neardup.verification.buckets import SHARED_BUCKETS, SpilledBucket
+from tests.support.cases import in_turn
 
 FILES = 4
 TOKENS = st.sampled_from([0, 7, 255, 256, 65_536, 1 << 32, (1 << 64) - 1])
@@ -59,8 +60,7 @@ def fits(run: SpilledRun, size: int) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("run_bytes", [1, 400, 1 << 20])
-@pytest.mark.parametrize("read_bytes", [1, 300, 1 << 20])
+@in_turn(2, run_bytes=[1, 400, 1 << 20], read_bytes=[1, 300, 1 << 20])
 @given(st.lists(RECORDS, min_size=1, max_size=3), st.booleans())
 @settings(max_examples=10)
 def test_each_bucket_comes_whole(run_bytes, read_bytes, mappers, weighted):
