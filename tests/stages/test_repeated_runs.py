@@ -87,7 +87,7 @@ def test_as_nested_loops(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> Non
 @each_kernel
 def test_as_nested_loops_many_times(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "COMPILED", compiled)
-    check(2 + compiled, 10_000, monkeypatch)
+    check(2 + compiled, 800, monkeypatch)
 
 
 def test_different_words_with_one_hash_are_no_passage(monkeypatch: pytest.MonkeyPatch) -> None:

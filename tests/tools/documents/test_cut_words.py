@@ -77,7 +77,7 @@ def test_as_loops(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_as_loops_many_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    check(2, 5000, monkeypatch)
+    check(2, 600, monkeypatch)
 
 
 def test_what_is_left_is_searched_again() -> None:
