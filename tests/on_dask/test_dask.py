@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 
 from neardup.engines.dask import dask_run, dask_tasks
+from neardup.options.settings import settings_before_counts, with_input
+from neardup.options.table import Options
 from neardup.runtime import VERSION
 from neardup.runtime.program import StageError
 from tests.support import same_ids
@@ -145,6 +147,33 @@ def test_a_lost_worker_changes_nothing(corpus: Path, tmp_path: Path) -> None:
                 found, said = run.communicate(timeout=SECONDS)
             assert run.returncode == 0, said.decode()
             assert found == right
+
+
+def test_a_task_that_is_done_is_not_done_again(corpus: Path, tmp_path: Path) -> None:
+    """The result of a task that a lost worker has finished is in the folder."""
+
+    class Here:
+        def submit(self, task: Any, *given: Any, pure: bool) -> Any:
+            return task(*given)
+
+        def gather(self, found: list[Any]) -> list[Any]:
+            return found
+
+        def scheduler_info(self) -> dict[str, Any]:
+            return {"workers": {}}
+
+    file = tmp_path / "videos.txt"
+    file.write_bytes((corpus / "videos.txt").read_bytes())
+    args = dask_run.command_line("neardup dask", [*SMALL, str(file)])
+    options = with_input(Options.of(args))
+    folder = str(tmp_path)
+    dask_run.Steps(Here(), folder, options).prepared(args, settings_before_counts(options))
+    first = [dask_tasks.keys(folder, k, None) for k in (0, 1)]
+    file.unlink()
+    assert [dask_tasks.keys(folder, k, None) for k in (0, 1)] == first
+    assert first[0].report["counts"] != first[1].report["counts"]
+    with pytest.raises(FileNotFoundError):
+        dask_tasks.keys(folder, 2, None)
 
 
 def test_a_lost_scheduler_is_named(corpus: Path, tmp_path: Path) -> None:

@@ -7,7 +7,8 @@
 
 Dask runs a task again if its worker is lost.  So a task depends only on files that are complete: a
 file gets its name when it has been written, and whichever of two runs is the last one replaces it
-by the same bytes.  A task returns its report, and where in its file the blocks of each part are.
+by the same bytes.  A task returns its report, and where in its file the blocks of each part are;
+this is in the folder, too, so that a task whose result was lost with a worker is not done again.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ import pickle
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import lru_cache, partial, wraps
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, Callable, NamedTuple, TypeVar
 
 from neardup.engines.pipe import keep_files
 from neardup.lines.answer_lines import is_mark, removed_line
@@ -120,11 +121,34 @@ class Sent(NamedTuple):
     report: dict[str, Any]
 
 
+Task = TypeVar("Task", bound=Callable[..., Any])
+
+
+def once(task: Task) -> Task:
+    """Return a task that returns what it has returned before, in any process, for its number."""
+
+    @wraps(task)
+    def run(folder: str, *given: Any) -> Any:
+        kind = f"done.{task.__name__}"
+        number = [some for some in given[:1] if isinstance(some, int)]
+        path = _path(folder, kind, *number)
+        if not os.path.exists(path):
+            found = task(folder, *given)
+            with _written(folder, kind, *number) as file:
+                pickle.dump(found, file)
+            return found
+        with open(path, "rb") as file:
+            return pickle.load(file)
+
+    return run  # type: ignore[return-value]
+
+
 def look(folder: str) -> tuple[str, bool]:
     """Return this worker's version, and whether it sees the run's folder."""
     return VERSION, os.path.isdir(folder)
 
 
+@once
 def tokens(folder: str, k: int) -> dict[str, Any]:
     """Write the partial token counts of split k."""
     job, counters = _job(folder), Counters("tokens", reports=folder)
@@ -137,6 +161,7 @@ def tokens(folder: str, k: int) -> dict[str, Any]:
     return counters.as_dict()
 
 
+@once
 def counts(folder: str, _: Sequence[Any]) -> None:
     """Write the token counts of all splits, from the partial ones."""
     counters = Counters("counts", reports=folder)
@@ -146,6 +171,7 @@ def counts(folder: str, _: Sequence[Any]) -> None:
         file.writelines(token_counting.order_counts(_lines(pairs.sorted_lines(sums, counters))))
 
 
+@once
 def keys(folder: str, k: int, _: Any) -> Sent:
     """Write the keys of split k, for each part of the keys."""
     job, settings, counters = _job(folder), _settings(folder), Counters("keys", reports=folder)
@@ -153,6 +179,7 @@ def keys(folder: str, k: int, _: Any) -> Sent:
     return _sent(folder, "keys", k, found, counters)
 
 
+@once
 def share(folder: str, part: int, sent: Sequence[Sent]) -> list[dict[str, Any]]:
     """Write a part of the keys that two records share; the first part returns all reports."""
     job, settings = _job(folder), _settings(folder)
@@ -162,6 +189,7 @@ def share(folder: str, part: int, sent: Sequence[Sent]) -> list[dict[str, Any]]:
     return [each.report for each in sent] if part == 0 else []
 
 
+@once
 def lines(folder: str, k: int, _: Sequence[Any]) -> Sent:
     """Write keyed lines of split k, for each part of the lines."""
     job, settings, counters = _job(folder), _settings(folder), Counters("mapper", reports=folder)
@@ -172,6 +200,7 @@ def lines(folder: str, k: int, _: Sequence[Any]) -> Sent:
     return _sent(folder, "lines", k, rows, counters, again=found is not None)
 
 
+@once
 def reduce(folder: str, part: int, sent: Sequence[Sent]) -> list[dict[str, Any]]:
     """Write the pairs, or edges, of a part of the lines; the first part returns all reports."""
     settings, counters = _settings(folder), Counters("reducer", reports=folder)
@@ -180,6 +209,7 @@ def reduce(folder: str, part: int, sent: Sequence[Sent]) -> list[dict[str, Any]]
     return [counters.as_dict(), *(each.report for each in sent if part == 0)]
 
 
+@once
 def finish(folder: str, _: Sequence[Any]) -> dict[str, Any]:
     """Write the sorted answer, or the decision that `keep` and `removed` take."""
     job, settings = _job(folder), _settings(folder)
@@ -194,6 +224,7 @@ def finish(folder: str, _: Sequence[Any]) -> dict[str, Any]:
     return counters.as_dict()
 
 
+@once
 def keep(folder: str, _: Any) -> dict[str, Any]:
     """Write the kept or marked rows of all new files."""
     job, settings = _job(folder), _settings(folder)
@@ -206,6 +237,7 @@ def keep(folder: str, _: Any) -> dict[str, Any]:
     return counters.as_dict()
 
 
+@once
 def removed(folder: str, _: Any) -> None:
     """Write the removed records in order of ids, from the decision."""
     with open(_path(folder, "found"), "rb") as decided, _written(folder, "removed") as file:
