@@ -277,15 +277,20 @@ def test_a_copy_has_the_best_reason_of_those_that_were_kept_before_it(sizes: Siz
 )
 @pytest.mark.parametrize("dense", [2, 64])
 def test_what_does_not_fit_into_memory_is_decided_in_parts(flags: str, dense: int) -> None:
-    """The lines, their order and the counts are those of a decision in memory."""
+    """The lines, their order and the counts are those of a decision in memory.
+
+    Kept rows are merged: each line then has the place of the kept row, too.
+    """
     bases = range(0, 800, 100)
     sets = [set_ for i in bases for set_ in [*star(i, 7), *path(i + 50, 5), *copies(i + 70, 3)]]
     rng = random.Random(1)
     lines = named(rng.sample(sets, len(sets)), old=36 if "against" in flags else 0)
     lines = [line._replace(id=b"v%02d" % (i % 90)) for i, line in enumerate(lines)]
     options = ["--exact", "--threshold=0.7", *flags.split()]
-    whole = decide(lines, options, Sizes(dense=dense))
-    parts = decide(lines, options, Sizes(dense=dense, held=1000, edge_bytes=500))
+    merge = {"tags": None} if "kept" in flags else {}
+    whole = decide(lines, options, Sizes(dense=dense), merge=merge)
+    parts = decide(lines, options, Sizes(dense=dense, held=1000, edge_bytes=500), merge=merge)
+    assert not merge or all(line.count(b"\t") == 4 for line in whole.lines)
     assert parts.lines == whole.lines
     assert len(whole.lines) > 40
     ways = {COMPARISONS, USED, REPEATED}  # depend on the batches, in dense clusters

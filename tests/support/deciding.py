@@ -85,9 +85,11 @@ def reduced(
     return sorted(line for work in works for some in join(work) for line in _lines(some))
 
 
-def decide(lines: Sequence[Line], flags: Sequence[str], sizes: Sizes = USUAL) -> Decision:
-    """Run all stages on these records; return the decision."""
-    settings = settings_of(*flags)
+def decide(
+    lines: Sequence[Line], flags: Sequence[str], sizes: Sizes = USUAL, **more: Any
+) -> Decision:
+    """Run all stages on these records; return the decision.  more: further settings."""
+    settings = settings_of(*flags)._replace(**more)
     counters = Counters("test")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("neardup.verification.edge_join.DENSE", sizes.dense)
