@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+import sys
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,16 @@ def test_ids_of_removed_and_of_kept_records_are_counted(flags: list[str], tmp_pa
     files = same_ids.written(tmp_path)
     result = succeed([*NEARDUP, "run", *flags, "--output=removed", *files], tmp_path)
     assert same_ids.remark(result.out, files) in result.err
+
+
+def test_ids_are_counted_in_parts_if_they_do_not_fit_into_memory(tmp_path: Path) -> None:
+    files = same_ids.written(tmp_path)
+    code = "from neardup.engines.local import run; from neardup.stages import edge_groups; "
+    code += "edge_groups.HELD_BYTES = 40 * 30; raise SystemExit(run.command())"
+    command = [sys.executable, "-c", code, "--memory=0", "--output=removed", *files]
+    result = succeed(command, tmp_path)
+    assert same_ids.remark(result.out, files) in result.err
+    assert result.out.count(b"\n") > 4 * 30
 
 
 @pytest.mark.parametrize("rounds", [1, 2])

@@ -21,7 +21,8 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
-from itertools import chain, compress
+from itertools import chain, compress, islice
+from pathlib import Path
 from typing import Callable
 
 import numpy as np
@@ -41,14 +42,18 @@ from neardup.options.settings import counts_first, names_no_scheme, settings_bef
 from neardup.options.table import Options
 from neardup.reading.blocks import blocks_of
 from neardup.runtime.counters import Counters
-from neardup.runtime.summary import LEFT_OUT, LOST, OLD_RECORDS, SHUFFLED
+from neardup.runtime.summary import LEFT_OUT, LOST, OLD_RECORDS, REMOVED, SHUFFLED
 from neardup.sets.ragged import Batch, Ragged
+from neardup.stages import edge_groups
 from neardup.stages.external_group import ROW_BYTES, write_rows
 from neardup.stages.near_keys import near_keys
 from neardup.stages.pairs import decide_edges, dedup_pairs, join_buckets, with_keys
 from neardup.stages.pairs_in_memory import is_possible
 from neardup.stages.token_counting import settings_with_counts
 from neardup.verification import MARKED, OUTPUTS
+
+IDS_AT_ONCE, REMOVED_BYTES = 1 << 16, 40  # in memory, for each removed record
+NO_HASHES = np.empty(0, np.int64)
 
 
 def steps(options: Options, plan: Plan, in_memory: bool) -> list[str]:
@@ -344,27 +349,49 @@ def decide(plan: Plan, edges: int) -> None:
         how = plan.settings, counters
         file.writelines(decide_edges(blocks, *how, memory=plan.memory))
     if plan.lists_removed:
-        shared = shared_ids(plan)
-        counters.shared_ids(len(shared), sorted({*shared})[: counters.EXAMPLES])
+        count_shared_ids(plan, counters)
     counters.report()
 
 
-def shared_ids(plan: Plan) -> list[bytes]:
-    """Return the ids of removed records that kept new records have, too."""
+def count_shared_ids(plan: Plan, counters: Counters) -> None:
+    """Count the removed records whose ids kept new records have, too.
 
-    def ids() -> Iterator[bytes]:
+    In memory: some 40 bytes for each removed record; if they do not fit, so many are taken at a
+    time, by the remainders of their hashes.
+    """
+    at_once = max(plan.memory, edge_groups.HELD_BYTES) // REMOVED_BYTES
+    parts = counters.counts.get(REMOVED, 0) // at_once + 1
+    total, first = 0, list[bytes]()
+
+    def ids() -> Iterator[tuple[list[bytes], np.ndarray]]:
         with open(plan.path("decided"), "rb") as lines:
-            yield from (parse_decided(line)[1] for line in lines if not is_mark(line))
+            removed = (parse_decided(line)[1] for line in lines if not is_mark(line))
+            while some := list(islice(removed, IDS_AT_ONCE)):
+                yield some, plans.hashes_of(some, plan)
 
-    removed, more = np.unique(plans.hashes_of(ids(), plan), return_counts=True)
-    for path in plan.paths("ids") if len(removed) else ():
-        found = np.fromfile(path, np.int64)
-        at = np.minimum(np.searchsorted(removed, found), len(removed) - 1)
-        more -= np.bincount(at[removed[at] == found], minlength=len(removed))
-    shared = removed[more < 0]
-    if not len(shared):
-        return []
-    return list(compress(ids(), np.isin(plans.hashes_of(ids(), plan), shared)))
+    for part in range(parts):
+        counters.alive()
+        hashes = [some[some % parts == part] for _, some in ids()]
+        removed, more = np.unique(np.concatenate([NO_HASHES, *hashes]), return_counts=True)
+        del hashes
+        for path in plan.paths("ids") if len(removed) else ():
+            for found in hashes_in(path):
+                at = np.minimum(np.searchsorted(removed, found), len(removed) - 1)
+                again, count = np.unique(at[removed[at] == found], return_counts=True)
+                more[again] -= count
+        shared = removed[more < 0]
+        for some, mine in ids() if len(shared) else ():
+            at = np.minimum(np.searchsorted(shared, mine), len(shared) - 1)
+            both = list(compress(some, shared[at] == mine))
+            total += len(both)
+            first = sorted({*first, *both})[: counters.EXAMPLES]
+    counters.shared_ids(total, first)
+
+
+def hashes_in(path: Path) -> Iterator[np.ndarray]:
+    with open(path, "rb") as file:
+        while data := file.read(8 * IDS_AT_ONCE):
+            yield np.frombuffer(data, np.int64)
 
 
 def show(write: Callable[[Iterable[bytes]], None], lines: int) -> None:
