@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -44,33 +45,61 @@ def memory_of(session: int) -> tuple[int, int, int]:
     return total, own, largest
 
 
-class Measured:
-    """A command, run to its end with some kills on the way."""
+def unwaited_seconds(session: int) -> float:
+    """Return the CPU seconds of the processes of a session, without its first one.
 
-    def __init__(self, command: list[str], answer: Path, kills: int = 0, between: float = 0):
+    Those of the first one are known when it was waited for; of the others, if they are killed with
+    it, nobody will ever know more.
+    """
+    ticks = 0
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError, ValueError):
+            if entry.name != str(session) and os.getsid(int(entry.name)) == session:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                ticks += sum(map(int, fields[11:15]))  # its own, and of children it has waited for
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def kill_all(session: int) -> None:
+    os.killpg(session, signal.SIGKILL)
+
+
+class Measured:
+    """A command, run to its end with some kills on the way: of all its processes, by default.
+
+    cpu: also of what was killed
+    """
+
+    def __init__(
+        self,
+        command: list[str],
+        answer: Path,
+        kills: int = 0,
+        between: float = 0,
+        kill: Callable[[int], None] = kill_all,
+    ):
         rng, began, before = random.Random(1), time.monotonic(), os.times()
         self.peak = self.own = self.largest = self.kills = 0
-        code = -signal.SIGKILL
+        code, lost, until = -signal.SIGKILL, 0.0, began + rng.uniform(0, 2 * between)
         while code == -signal.SIGKILL:
             with answer.open("wb") as sink, open(f"{answer}.err", "wb") as err:
                 process = subprocess.Popen(command, stdout=sink, stderr=err, start_new_session=True)
-            until = time.monotonic() + rng.uniform(0, 2 * between)
             while process.poll() is None:
                 now = memory_of(process.pid)
                 self.peak, self.own = max(self.peak, now[0]), max(self.own, now[1])
                 self.largest = max(self.largest, now[2])
                 if self.kills < kills and time.monotonic() > until:
-                    os.killpg(process.pid, signal.SIGKILL)
+                    lost += unwaited_seconds(process.pid) if kill is kill_all else 0
+                    kill(process.pid)
                     self.kills += 1
+                    until = time.monotonic() + rng.uniform(0, 2 * between)
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(PAUSE)
             code = process.returncode
         assert code == 0, Path(f"{answer}.err").read_text()
         after = os.times()
         self.seconds = time.monotonic() - began
-        self.cpu = sum(after[2:4]) - sum(
-            before[2:4]
-        )  # of killed processes, only what was waited for
+        self.cpu = lost + sum(after[2:4]) - sum(before[2:4])
         self.digest = hashlib.blake2b(answer.read_bytes(), digest_size=8).hexdigest()
         self.summary = Path(f"{answer}.err").read_text().splitlines()
 

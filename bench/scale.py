@@ -1,17 +1,20 @@
 """Measure `neardup run` on more and more records, and reckon what larger inputs need.
 
     python3 -m bench.scale --folder /scratch --kills 10 100000 300000 1000000 3000000
+    python3 -m bench.scale --folder /scratch --outputs "" --dask 10000000
+    python3 -m bench.scale --folder /scratch --paths paths.txt
     python3 -m bench.scale
 
-The first command makes records, runs the job, and adds one line of JSON for each run to --results;
-both then make the page and the plot of all lines (`report.scale_page`).  Records are sets of 20
+Each command but the last one runs the job, and adds one line of JSON for each run to --results; all
+then make the page and the plot of all lines (`report.scale_page`).  Records are sets of 20
 shingles; a tenth of them are copies of an earlier one, half of these equal to it, half with one
 shingle replaced (similarity 19/21), so that the number of pairs is known.
 
 Runs are in files (`--memory 0`), since that is what large inputs need.  Three more runs of the
 smallest size, with larger sets, more keys, and more copies, show what a byte, a key and a pair
 cost.  With --kills the largest size of this command is run with `--work`, and killed so many times
-(see `killed_runs`).
+(see `killed_runs`); with --dask on four workers, one of which is killed twice.  With --paths the
+records are real lines, `bench.data.archive_paths`.
 """
 
 from __future__ import annotations
@@ -20,9 +23,11 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +40,8 @@ from bench.report import scale_page
 
 SHINGLES, UNIVERSE, BLOCK, COPIES, AUDIT = 20, 4_000_000, 100_000, 0.1, 1000
 COUNTS = "keys", "pairs", "pairs used", "records removed", "bytes shuffled"
+WORKERS, TOP = 4, 10
+TEXT = ["--input=text", "--shingle=char:3", "--threshold=0.95", "--audit=200"]  # for paths
 VARIED: dict[str, dict[str, Any]] = {
     "four times the shingles": {"shingles": 4 * SHINGLES},
     "three times the keys": {"flags": ["--bands=45", "--rows=7"]},
@@ -93,6 +100,57 @@ def killed(folder: Path, records: int, kills: int) -> Iterator[dict[str, Any]]:
         shutil.rmtree(work)
 
 
+def on_dask(folder: Path, records: int) -> Iterator[dict[str, Any]]:
+    """Make a file, run the job on it on Dask, and again with a worker killed twice."""
+    with made(folder, records) as data:
+        words = [f"--workers={WORKERS}", f"--folder={folder}", str(data)]
+        line, answer, between = [*NEARDUP, "dask", "-v", *words], folder / "dask", 0.0
+        for kills in (0, 2):
+            run = Measured(line, answer, kills, between, kill_newest)
+            yield figures(run, data, records, COPIES, "pairs")
+            between = run.seconds / 3
+
+
+def kill_newest(session: int) -> None:
+    """Kill the newest worker of Dask in a session: next time, the one that has replaced it."""
+    workers = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError, ValueError):
+            is_worker = b"spawn_main" in (entry / "cmdline").read_bytes()
+            if is_worker and os.getsid(int(entry.name)) == session:
+                workers.append(int(entry.name))
+    os.kill(max(workers), signal.SIGKILL)
+
+
+def of_paths(folder: Path, paths: Path) -> Iterator[dict[str, Any]]:
+    """Run the job on real lines; yield the figures, with the records that most are removed for."""
+    removed = folder / "removed.tsv"
+    words = ["--memory=0", *TEXT, "--output=kept", f"--removed={removed}", str(paths)]
+    run = Measured([*NEARDUP, "run", "-v", *words], folder / "kept")
+    found = figures(run, paths, number("records", run.summary) or 0, 0, "kept")
+    yield {**found, "top": largest(removed, paths)}
+
+
+def largest(removed: Path, paths: Path) -> list[list[Any]]:
+    """Return [records removed, kept path, some removed path, another …] for the largest groups."""
+    with removed.open("rb") as lines:
+        sizes = Counter(line.split(b"\t")[1] for line in lines)
+    top = {kept: [kept] for kept, _ in sizes.most_common(TOP)}
+    seen = Counter[bytes]()
+    with removed.open("rb") as lines:
+        for id_, kept, _ in (line.split(b"\t") for line in lines):
+            if kept in top:
+                seen[kept] += 1
+                if seen[kept] in (sizes[kept] // 3, 2 * sizes[kept] // 3):
+                    top[kept].append(id_)
+    asked, text = {id_ for ids in top.values() for id_ in ids}, dict[bytes, str]()
+    with paths.open("rb") as lines:
+        for id_, _, path in (line.rstrip().partition(b"\t") for line in lines):
+            if id_ in asked:
+                text[id_] = path.decode(errors="replace")
+    return [[sizes[kept], *map(text.__getitem__, ids)] for kept, ids in top.items()]
+
+
 @contextmanager
 def made(folder: Path, records: int, **how: Any) -> Iterator[Path]:
     """Context manager: a file of records."""
@@ -123,7 +181,7 @@ def figures(run: Measured, data: Path, records: int, copies: float, output: str)
         "load": os.getloadavg()[1],
         "kills": run.kills,
         "digest": run.digest,
-        "audit": run.summary[-1],
+        "audit": next((line for line in run.summary if line.startswith("audit:")), ""),
         **{name: count for name, count in found.items() if count is not None},
     }
 
@@ -145,6 +203,8 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=ROOT / "bench/results/scale.jsonl")
     parser.add_argument("--outputs", default="pairs kept")
     parser.add_argument("--kills", type=int, default=0)
+    parser.add_argument("--dask", action="store_true", help="run the largest size on Dask, too")
+    parser.add_argument("--paths", type=Path, help="run on real lines, too")
     parser.add_argument("--page", type=Path, default=ROOT / "bench/results/scale.md")
     parser.add_argument("--plot", type=Path, default=ROOT / "docs/scale.svg")
     parser.add_argument("--cores", type=int, default=16, help="of each machine that is reckoned")
@@ -158,13 +218,17 @@ def main() -> None:
                 file.write(f"{json.dumps(line)}\n")
             print(name, found, file=sys.stderr, flush=True)
 
-    for records in args.records:
+    for records in args.records if args.outputs else ():
         keep("size", ran(args.folder, records, args.outputs))
         if records == min(args.records) and len(args.records) > 1:
             for name, how in VARIED.items():
                 keep(name, ran(args.folder, records, "pairs", **how))
     if args.kills:
         keep("killed", killed(args.folder, max(args.records), args.kills))
+    if args.dask:
+        keep("dask", on_dask(args.folder, max(args.records)))
+    if args.paths:
+        keep("paths", of_paths(args.folder, args.paths))
     runs = [json.loads(line) for line in args.results.read_text().splitlines()]
     scale_page.draw(runs, args.plot)
     plot = os.path.relpath(args.plot, args.page.parent)

@@ -22,6 +22,7 @@ from neardup.stages.candidate_keys import HELD_BYTES, MAPPED_BYTES
 
 GIB = 2**30
 LARGE = 10**9, 10**10
+OTHERS = "killed", "dask", "paths"  # runs that cost more, or have other records
 SKETCHED, SORTED = 16, 60  # bytes for a record, for a key
 PARTED = 8e-6  # CPU seconds more for a record in a pair, if a decision is made in parts
 POSTING, PACKED = 16, 0.62  # bytes for a key; packed records by size of the input, at 10^8 records
@@ -87,7 +88,8 @@ def decided_byte(runs: Iterable[dict[str, Any]]) -> float:
 def page(runs: list[dict[str, Any]], plot: str, cores: int, euros: float) -> Iterator[str]:
     """Yield the lines of the page."""
     sizes = [run for run in runs if run["name"] == "size"]
-    costs, about = Costs.of([run for run in runs if run["name"] != "killed"]), runs[0]["machine"]
+    costs = Costs.of([run for run in runs if run["name"] not in OTHERS])
+    about = runs[0]["machine"]
     loads = [run["load"] for run in runs]
     yield from TOP.format(
         cores=about["cores"], processor=about["processor"], low=min(loads), high=max(loads)
@@ -111,11 +113,13 @@ def page(runs: list[dict[str, Any]], plot: str, cores: int, euros: float) -> Ite
     yield ""
     yield f"![CPU seconds and memory against the number of records]({plot})"
     yield from killed(runs)
+    yield from on_dask(runs)
+    yield from real(runs)
     yield from reckoned(costs, last, cores, euros)
 
 
 def killed(runs: list[dict[str, Any]]) -> Iterator[str]:
-    killed = [run for run in runs if run["kills"]]
+    killed = [run for run in runs if run["name"] == "killed" and run["kills"]]
     if not killed:
         return
     yield from KILLED.format(kills=killed[-1]["kills"]).splitlines()
@@ -127,12 +131,45 @@ def killed(runs: list[dict[str, Any]]) -> Iterator[str]:
         some = [r for r in runs if (r["records"], r["output"]) == (last["records"], "pairs")]
         for run in (run for run in some if run["name"] in ("size", "killed")):
             name = {"size": "in files"}.get(run["name"], "`--work`")
-            cpu = "" if run["kills"] else f"{run['cpu']:,.1f}"
-            yield (
-                f"| {run['records']:,} | {name} | {cpu} | {run['seconds']:,.0f} | "
-                f"{run['load']:.0f} | {run['all'] / 2**20:,.0f} | {run['kills']} | "
-                f"{run.get('again', '')} | `{run['digest']}` |"
-            )
+            yield cells(run, name, str(run["kills"]), run.get("again", ""), f"`{run['digest']}`")
+
+
+def on_dask(runs: list[dict[str, Any]]) -> Iterator[str]:
+    some = [run for run in runs if run["name"] == "dask"]
+    if not some:
+        return
+    yield from DASK.splitlines()
+    yield "| records | run | CPU seconds | seconds | load | all, MiB | workers killed | answer |"
+    yield "|---:|---|---:|---:|---:|---:|---:|---|"
+    for run in some:
+        yield cells(run, "Dask", str(run["kills"]), f"`{run['digest']}`")
+    for run in runs:
+        if (run["name"], run["records"], run["output"]) == ("size", some[0]["records"], "pairs"):
+            yield cells(run, "`neardup run`", "", f"`{run['digest']}`")
+
+
+def real(runs: list[dict[str, Any]]) -> Iterator[str]:
+    for run in (run for run in runs if run["name"] == "paths"):
+        yield from REAL.format(megabytes=run["bytes"] / 1e6).splitlines()
+        yield "| records | output | CPU seconds | seconds | load | all, MiB | removed |"
+        yield "|---:|---|---:|---:|---:|---:|---:|"
+        yield cells(run, run["output"], f"{run['records removed']:,}")
+        yield ""
+        yield f"The {textwrap.fill(run['audit'], 100)}."
+        yield ""
+        yield "The records that most others are removed for, each with two of these:"
+        yield ""
+        yield "| removed | kept path, and two removed ones |"
+        yield "|---:|---|"
+        for count, *paths in run["top"]:
+            yield f"| {count:,} | {'<br>'.join(f'`{path}`' for path in paths)} |"
+
+
+def cells(run: dict[str, Any], name: str, *more: str) -> str:
+    """Return a row of a table: what a run was, what it took, and more."""
+    all_ = f"{run['all'] / 2**20:,.0f}"
+    took = f"{run['cpu']:,.1f}", f"{run['seconds']:,.0f}", f"{run['load']:.0f}", all_
+    return f"| {' | '.join([format(run['records'], ','), name, *took, *more])} |"
 
 
 class Load(NamedTuple):
@@ -307,10 +344,27 @@ what they hold without pages of files, which the system gives back where memory 
 KILLED = """
 ## Killed {kills} times
 
-SIGKILL of the whole process group at random moments; the same line then goes on. CPU seconds of
-killed processes are not known. What is done again does not grow with the input: at most one step of
-each process, of 48 in each stage. If the machine itself fails, finished steps of the last ten
-seconds may be done again, too.
+SIGKILL of the whole process group at random moments; the same line then goes on. CPU seconds are
+those of all processes, also of killed ones. What is done again does not grow with the input: for
+each kill at most one step of each process, of 48 in each stage. Not counted are the sort of the
+pairs at the end, which begins anew after a kill, and the check of all files by their checksums at
+each start (0.25 CPU seconds for the 190 MB of a million records). If the machine itself fails,
+finished steps of the last ten seconds may be done again, too.
+
+"""
+DASK = """
+## On Dask
+
+`neardup dask --workers 4` on the same two cores. The newest of its four processes is killed
+(SIGKILL), and later the one that has replaced it. CPU seconds include those of killed workers.
+
+"""
+REAL = """
+## Real lines
+
+The paths of all files in the packages of three releases of Debian ({megabytes:,.0f} MB), as
+`python3 -m bench.data.archive_paths` prints them: each path once, none equal to another, as
+`--input text --shingle char:3 --threshold 0.95 --output kept --removed FILE`.
 
 """
 RECKONED = """

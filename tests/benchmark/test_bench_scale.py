@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from itertools import combinations
 
 import pytest
 
 from bench import scale
+from bench.measure import ROOT
 from bench.report import scale_page
 from bench.report.scale_page import BITS, FALSE, Load
 
@@ -39,6 +41,13 @@ def test_the_page_has_each_run_and_what_more_would_take() -> None:
     assert "each byte of input 0 ns, each key\n1000 ns, and each pair 0 µs" in text
     assert "## Killed 7 times" in text
     assert "| 1,000,000,000 | 0.16 TB | 4 | 8 | 0.5 | 0.4 |" in text
+
+
+def test_the_page_is_that_of_the_runs() -> None:
+    folder = ROOT / "bench/results"
+    runs = list(map(json.loads, (folder / "scale.jsonl").read_text().splitlines()))
+    text = "".join(f"{line}\n" for line in scale_page.page(runs, "../../docs/scale.svg", 16, 1))
+    assert text == (folder / "scale.md").read_text()
 
 
 def test_what_grows_faster_than_the_input() -> None:

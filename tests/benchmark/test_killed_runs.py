@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -30,3 +31,21 @@ def test_three_runs_have_one_answer(
     assert [row[4] for row in (plain, once, killed)] == ["0", "0", "1"]
     assert int(plain[3]) > 20
     assert "steps" in killed[5]
+
+
+def test_seconds_of_killed_children_count(tmp_path: Path) -> None:
+    """The first run burns a second in a child, which nobody waits for; the second one ends."""
+    burn = "import time\nwhile time.process_time() < 1: pass\nopen('burnt', 'w').close()\n"
+    burn += "time.sleep(60)"
+    code = "import os, subprocess, sys\n"
+    code += f"os.path.exists('burnt') or subprocess.run([sys.executable, '-c', {burn!r}])"
+    command = [sys.executable, "-c", f"import os\nos.chdir({str(tmp_path)!r})\n{code}"]
+
+    def kill(session: int) -> None:
+        while not (tmp_path / "burnt").exists():
+            time.sleep(0.05)
+        killed_runs.kill_all(session)
+
+    run = killed_runs.Measured(command, tmp_path / "answer", 1, 0.01, kill)
+    assert run.kills == 1
+    assert run.cpu > 1
