@@ -57,6 +57,9 @@ _SHARED = """
     --time-limit SECONDS  give up on a file after this time
     --sort-memory SIZE  maximum memory of each sort, such as 256M or 2G [256M]
     --strict            stop at the first file that cannot be read
+    --work DIR          keep what is done in DIR, so that the same line goes on where a killed run
+                        has ended; DIR is removed at the end
+    --keep-work         leave the files of --work there at the end
     --no-cache          do not read or write the cache  -h
     --include GLOB…     read only files whose name (or path, if GLOB has a /) matches, such as
                         '*.py'; may be repeated

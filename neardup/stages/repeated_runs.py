@@ -38,7 +38,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from functools import partial
-from tempfile import TemporaryFile
 from typing import Any, Callable, NamedTuple, TypeVar
 
 import numpy as np
@@ -48,12 +47,14 @@ from neardup.runtime import kernels
 from neardup.runtime.program import StageError
 from neardup.sets.hashing import WORD, mix
 from neardup.sets.ragged import first_of_run
+from neardup.stages.kept_steps import KeptSteps
 from neardup.stages.word_lines import BLANK, LINE_END, Portion, WordLines
 
 HASHED_BYTES, SORTED_BYTES = 1 << 20, 2 << 20  # of portions: hashed, and in order of place
 LEAST_LOG, MOST_LOG = 12, 29  # of the slots of the filter: 128 MiB at most
 ROW_BYTES, BUCKET_BYTES = 32, 16 << 20
 MOST_FILES, COMPARED = 250, 1 << 16
+ONE_GO, BUCKETS, BY_PLACE = KeptSteps(), "buckets", "by_place"
 T = TypeVar("T")
 
 
@@ -73,11 +74,12 @@ class Hashing(NamedTuple):
         return cls(width, *(secrets.randbits(64) | 1 for _ in range(2)))
 
 
-def without_collision(find: Callable[[Hashing], T], width: int) -> T:
+def without_collision(find: Callable[[Hashing], T], width: int, steps: KeptSteps = ONE_GO) -> T:
     """Return what `find` returns with a hash function under which no two runs collide."""
     while True:
         with suppress(CollisionError):
             return find(Hashing.random(width))
+        steps.again(BUCKETS, BY_PLACE)
 
 
 class Repeats(NamedTuple):
@@ -93,7 +95,7 @@ class Repeats(NamedTuple):
 
 
 def find_passages(
-    lines: WordLines, width: int, least: int = 1, every: bool = True, jobs: int = 1
+    lines: WordLines, width: int, least: int = 1, every: bool = True, steps: KeptSteps = ONE_GO
 ) -> np.ndarray:
     """Return all places of the passages that `least` records have, or only the first of each.
 
@@ -102,7 +104,7 @@ def find_passages(
 
     def find(how: Hashing) -> np.ndarray:
         found, listed = [np.empty((7, 0), np.int64)], False
-        parts = repeated(lines, how, least, jobs, partial(_passages, width, every))
+        parts = repeated(lines, how, least, steps, partial(_passages, width, every))
         for _, (more, places, last) in parts:
             if listed:  # the last passage of the portion before may go on
                 found[-1][6, -1] += more
@@ -110,7 +112,7 @@ def find_passages(
             listed = listed if last is None else last
         return np.concatenate(found, axis=1)
 
-    return without_collision(find, width)
+    return without_collision(find, width, steps)
 
 
 def _passages(width: int, every: bool, repeats: Repeats) -> tuple[int, np.ndarray, bool | None]:
@@ -130,21 +132,21 @@ def repeated(
     lines: WordLines,
     how: Hashing,
     least: int = 1,
-    jobs: int = 1,
+    steps: KeptSteps = ONE_GO,
     of: Callable[[Repeats], Any] = lambda repeats: repeats,
 ) -> Iterator[tuple[Portion, Any]]:
     """Yield portions of the lines, with what `of` returns for the repeated runs that begin there.
 
-    CollisionError if different runs have one hash.  least: of records that have the run; jobs: of
-    the processes, each with some of the portions and of the hashes
+    CollisionError if different runs have one hash.  least: of records that have the run.  Each
+    process has some of the portions and of the hashes.
     """
     size = max(SORTED_BYTES, -(-int(lines.offsets[-1]) // MOST_FILES))
     portions = [*lines.portions(size, how.width)]
-    with closing(_Rows(len(portions))) as places:
+    with closing(_Rows(len(portions), BY_PLACE, steps)) as places:
         begins = np.array([portion.begin for portion in portions], np.uint64)
-        for rows in _candidates(lines, how, jobs):
+        for rows in () if steps.done(BY_PLACE) else _candidates(lines, how, steps):
             places.add(np.searchsorted(begins, rows[:, 0], "right") - 1, rows)
-        places.flush()
+        places.finish(spent=BUCKETS)
 
         def found_in(number: int) -> tuple[Portion, Any]:
             portion = portions[number]
@@ -157,7 +159,7 @@ def repeated(
             before = int(np.searchsorted(rows[:, 0], portion.begin))
             return portion, of(Repeats(*(column[before:] for column in found)))
 
-        for found in in_order(found_in, range(len(portions)), jobs):
+        for found in in_order(found_in, range(len(portions)), steps.jobs):
             yield found
             lines.release()
 
@@ -236,13 +238,13 @@ def note(runs: np.ndarray, log: int, seen: np.ndarray) -> None:
         np.bitwise_or.at(seen, byte, np.where(seen[byte] & bit, bit << 1, bit).astype(np.uint8))
 
 
-def _candidates(lines: WordLines, how: Hashing, jobs: int) -> Iterator[np.ndarray]:
+def _candidates(lines: WordLines, how: Hashing, steps: KeptSteps) -> Iterator[np.ndarray]:
     """Yield rows of repeated runs: see `_grouped`."""
     bits = min(lines.words * ROW_BYTES // BUCKET_BYTES, MOST_FILES - 1).bit_length()
-    with closing(_Rows(1 << bits)) as buckets:
-        for rows in _seen_again(lines, how, jobs):
+    with closing(_Rows(1 << bits, BUCKETS, steps)) as buckets:
+        for rows in () if steps.done(BUCKETS) else _seen_again(lines, how, steps.jobs):
             buckets.add(rows[:, 0] >> np.uint64(32) >> np.uint64(32 - bits), rows)
-        buckets.flush()
+        buckets.finish()
 
         def grouped(turn: int, turns: int) -> Tasks[np.ndarray]:
             for number in range(turn, 1 << bits, turns):
@@ -250,7 +252,7 @@ def _candidates(lines: WordLines, how: Hashing, jobs: int) -> Iterator[np.ndarra
                 yield from ((number, lambda rows=rows: rows) for rows in found)
                 buckets.empty(number)
 
-        yield from merged(grouped, min(jobs, 1 << bits))
+        yield from merged(grouped, min(steps.jobs, 1 << bits))
 
 
 def _seen_again(lines: WordLines, how: Hashing, jobs: int) -> Iterator[np.ndarray]:
@@ -389,10 +391,11 @@ def _in_order(lines: WordLines, width: int, portion: Portion, rows: np.ndarray) 
 
 
 class _Rows:
-    """Rows of four uint64 in temporary files, which are read one after the other."""
+    """Rows of four uint64 in the files of a step, which are read one after the other."""
 
-    def __init__(self, files: int):
-        self._files = [TemporaryFile() for _ in range(files)]  # noqa: SIM115
+    def __init__(self, files: int, step: str, steps: KeptSteps):
+        self._step, self._steps = step, steps
+        self._files = [steps.file(step, number) for number in range(files)]
 
     def add(self, file: np.ndarray, rows: np.ndarray) -> None:
         """Append each row to the file of its number, at most MOST_FILES."""
@@ -402,16 +405,19 @@ class _Rows:
         for sink, some in zip(self._files, parts):
             sink.write(some.data)
 
-    def flush(self) -> None:
-        """Write what is left, before other processes read."""
+    def finish(self, spent: str = "") -> None:
+        """Write what is left, before other processes read; end the step, if it is not done."""
         for file in self._files:
             file.flush()
+        if not self._steps.done(self._step):
+            self._steps.finish(self._step, spent=spent)
 
     def __getitem__(self, file: int) -> _Pieces:
         return _Pieces(self._files[file].fileno())
 
     def empty(self, file: int) -> None:
-        os.ftruncate(self._files[file].fileno(), 0)
+        if self._steps.work is None:
+            os.ftruncate(self._files[file].fileno(), 0)
 
     def close(self) -> None:
         for file in self._files:

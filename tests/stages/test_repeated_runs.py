@@ -6,14 +6,17 @@ import mmap
 import random
 import tracemalloc
 from collections import defaultdict
+from pathlib import Path
 from tempfile import TemporaryFile
 
 import numpy as np
 import pytest
 
+from neardup.engines.local import work_folder
 from neardup.reading.decoders import in_order
 from neardup.runtime import kernels
 from neardup.stages import repeated_runs
+from neardup.stages.kept_steps import KeptSteps
 from neardup.stages.repeated_runs import Hashing, find_passages, hashed, note
 from neardup.stages.word_lines import WordLines
 from tests.support import passages_oracle
@@ -105,6 +108,25 @@ def test_different_words_with_one_hash_are_no_passage(monkeypatch: pytest.Monkey
     assert len(tried) == 4  # and once for the first places alone
 
 
+def test_kept_steps_are_done_again_with_other_factors(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    records = [["ab", "c", "x"], ["ba", "c", "y"], ["ab", "c"]]
+    expected = find_passages(written(records), 2).tolist()
+    assert len(expected[0]) == 2
+    good, made = Hashing.random(2), [Hashing(2, 1, 0x9E3779B97F4A7C15)]
+    monkeypatch.setattr(Hashing, "random", lambda _: made.pop() if made else good)
+    with work_folder.opened(str(tmp_path / "w"), [], [], quiet=True, keep=True) as work:
+        found = find_passages(written(records), 2, steps=KeptSteps(1, work))
+        assert found.tolist() == expected
+        assert not made
+    monkeypatch.setattr(Hashing, "random", lambda _: Hashing(2, 1, 1))  # no run is hashed again
+    monkeypatch.setattr(repeated_runs, "hashed", None)
+    with work_folder.opened(str(tmp_path / "w"), [], [], quiet=True, keep=True) as work:
+        found = find_passages(written(records), 2, steps=KeptSteps(1, work))
+        assert found.tolist() == expected
+
+
 @pytest.mark.parametrize("words", ["a ", "a b "])
 def test_a_giant_record_that_repeats_itself_costs_no_more_than_others(
     words: str, monkeypatch: pytest.MonkeyPatch
@@ -167,7 +189,9 @@ def test_any_number_of_processes_finds_the_same(
     with TemporaryFile() as file:
         lines = WordLines.written((" ".join([*r, ""]).encode() for r in records), file)
     for every in (True, False):
-        one, *others = (find_passages(lines, 3, 2, every, jobs).tolist() for jobs in (1, 2, 3))
+        one, *others = (
+            find_passages(lines, 3, 2, every, KeptSteps(jobs)).tolist() for jobs in (1, 2, 3)
+        )
         assert one[0]
         assert others == [one, one]
 

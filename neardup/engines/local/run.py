@@ -57,6 +57,7 @@ from neardup.stages.token_counting import with_cost_printed
 from neardup.verification import MARKED, OUTPUTS
 
 NAME = "run_local.sh"
+IN_FILES = "by the steps in files, whatever --memory is"
 READ_ANEW = "in --against, and read anew"
 DESCRIPTION = """Find the similar pairs of records in files, or remove near-duplicates.
 
@@ -273,12 +274,13 @@ def command_line(name: str, typed: str, words: list[str]) -> argparse.Namespace:
     own = f"""
         --memory SIZE  {memory_join.HELP}
         --audit N  {run_audit.HELP}
-        --work DIR  {work_folder.HELP}
-        --keep-work  {work_folder.KEEP_HELP}
         """
     parser.add(STANDARD_INPUT._replace(help=about), *flags(own, audit=whole(1, MAX_IDS)))
     o = SHARED["-o"]._replace(help=answer_file.RUN_HELP)
-    parser.add_shared("--jobs --sort-memory -o --removed --report", o)
+    work = SHARED["--work"]
+    work = work._replace(help=work.help.replace(";", f", {IN_FILES};"))
+    names = "--jobs --sort-memory --work --keep-work -o --removed --report"
+    parser.add_shared(names, o, work)
     args = parser.parse_intermixed_args(plain_names(words))
     if args.input_files is not None:
         raise UsageError(f"--input-files must not be given; {name} reads all files itself")
@@ -291,11 +293,9 @@ def command_line(name: str, typed: str, words: list[str]) -> argparse.Namespace:
     if args.files.count("-") > 1:
         raise UsageError("-: standard input can be read only once; name - once")
     args.memory = memory_join.memory_of(args.memory)
+    work_folder.check_flags(args)
     if args.work is not None:
-        check_file_name("--work", args.work)
         args.memory = 0
-    elif args.keep_work:
-        raise UsageError("--keep-work keeps the folder of --work DIR; name that, too")
     return args
 
 

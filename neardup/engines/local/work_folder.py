@@ -1,4 +1,4 @@
-"""The folder of a run that goes on after it was killed: `neardup run --work DIR`.
+"""The folder of a run that goes on after it was killed: `neardup run --work DIR`, or `passages`.
 
     DIR/neardup.work/run.jsonl        the run, and what is done; see below
     DIR/neardup.work/files/           the files between the stages
@@ -30,6 +30,7 @@ used up SPENT_BYTES.
 The device of an input is not compared: its number may change when the machine starts.
 """
 
+import argparse
 import ctypes
 import fcntl
 import json
@@ -47,22 +48,17 @@ from pathlib import Path
 from typing import Any
 
 from neardup.runtime import VERSION, atomic_write
-from neardup.runtime.program import StageError, UsageError, naming
+from neardup.runtime.program import StageError, UsageError, check_file_name, naming
 
 FOLDER, LOG, FILES = "neardup.work", "run.jsonl", "files"
 KINDS = (  # of files
-    "audited best blocks buckets by_place choice decided ids keys left_out pairs reasons "
-    "record_sketches records removed sample sampled shared tokens"
+    "audited best blocks buckets by_place choice cut decided found ids keys left left_out pairs "
+    "part reasons record_sketches records removed sample sampled shared texts tokens words"
 )
 OURS = re.compile(rf"({'|'.join(KINDS.split())})(\.[0-9]+)*")
 HASHED, READ = 1 << 16, 1 << 20  # bytes at both ends of an input; bytes at a time
 SYNC_SECONDS, SPENT_BYTES = 10, 4 << 20
 LOCK_TRIES, LOCK_PAUSE = 30, 0.1  # a killed run may take a moment to end
-HELP = (
-    "keep what is done in DIR, so that the same line goes on where a killed run has ended, by the "
-    "steps in files, whatever --memory is; DIR is removed at the end"
-)
-KEEP_HELP = "leave the files of --work there at the end"
 HEAD = {"neardup", "options", "inputs"}
 STATE = ("inode", "size", "time of change", "first or last bytes")
 
@@ -137,7 +133,9 @@ class RunWork:
                 made[entry.name] = _checksum(entry.path)
         spent = [path.name for path in self._spent]
         self._to_remove += sum(path.stat().st_size for path in self._spent)
-        self._append({"done": [stage, share], "made": made, "spent": spent, "reports": reports})
+        line = {"done": [stage, share], "made": made, "spent": spent, "reports": reports}
+        self._append(line)
+        self._replay(line)
         self.settle_in_time()
 
     def settle_in_time(self) -> None:
@@ -230,6 +228,14 @@ class RunWork:
             except OSError:
                 os.ftruncate(file.fileno(), size)
                 raise
+
+
+def check_flags(args: argparse.Namespace) -> None:
+    """Raise UsageError if --work names nothing, or --keep-work is alone."""
+    if args.work is not None:
+        check_file_name("--work", args.work)
+    elif args.keep_work:
+        raise UsageError("--keep-work keeps the folder of --work DIR; name that, too")
 
 
 @contextmanager

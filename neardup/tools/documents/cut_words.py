@@ -14,13 +14,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import chain
-from tempfile import TemporaryFile
 from typing import IO, NamedTuple
 
 import numpy as np
 
 from neardup.sets.ragged import first_of_run
+from neardup.stages.kept_steps import KeptSteps
 from neardup.stages.repeated_runs import (
+    BY_PLACE,
+    ONE_GO,
     SORTED_BYTES,
     Hashing,
     numbered,
@@ -42,7 +44,7 @@ class Cuts(NamedTuple):
 
 
 def rounds_of_cuts(
-    lines: WordLines, width: int, least: int, first: bool, jobs: int = 1
+    lines: WordLines, width: int, least: int, first: bool, steps: KeptSteps = ONE_GO
 ) -> list[Cuts]:
     """Return the cuts of all rounds.
 
@@ -50,22 +52,30 @@ def rounds_of_cuts(
     """
     rounds: list[Cuts] = []
     while True:
-        with TemporaryFile() as file:
-            cuts, lines = without_collision(partial(_cut, lines, least, first, jobs, file), width)
+        own = steps._replace(round=len(rounds))
+        with own.file("left") as file:
+            find = partial(_cut, lines, least, first, file, own)
+            found = partial(without_collision, find, width, own)
+            cuts, offsets, words = own.value("cut", found, more="left", spent=f"{BY_PLACE} left")
+            if not own._replace(round=own.round + 1).done("cut"):  # else its file is used up
+                lines = WordLines(file, offsets, words)
         if not len(cuts.record):
             return rounds
         rounds.append(cuts)
 
 
 def _cut(
-    lines: WordLines, least: int, first: bool, jobs: int, file: IO[bytes], how: Hashing
-) -> tuple[Cuts, WordLines]:
-    """Return the cuts of one round; write the words that are left to a file."""
+    lines: WordLines, least: int, first: bool, file: IO[bytes], steps: KeptSteps, how: Hashing
+) -> tuple[Cuts, np.ndarray, int]:
+    """Return the cuts of one round; write the words that are left to a file.
+
+    With the offsets and the number of these words, as in `WordLines`.
+    """
     file.seek(0)
     file.truncate()
     found, sizes, words = [np.empty((4, 0), np.int64)], np.diff(lines.offsets), lines.words
     later = np.empty((3, 0), np.int64)  # words to cut behind the portion, as below
-    for portion, repeats in repeated(lines, how, least, jobs):
+    for portion, repeats in repeated(lines, how, least, steps):
         data = lines[portion.low : portion.high]
         starts, ends, line = words_in(data)
         starts, ends = starts + portion.low, ends + portion.low + 1
@@ -94,8 +104,9 @@ def _cut(
         file.writelines(data[a:b] for a, b in zip(kept[::2], kept[1::2]))
         np.subtract.at(sizes, record, ends[tails] - starts[heads])
         words -= int((tails + 1 - heads).sum())
-    left = WordLines(file, np.append(0, np.cumsum(sizes)), words)
-    return _whole(lines, how.width, np.concatenate(found, axis=1)), left
+    file.flush()
+    cuts = _whole(lines, how.width, np.concatenate(found, axis=1))
+    return cuts, np.append(0, np.cumsum(sizes)), words
 
 
 def _whole(lines: WordLines, width: int, found: np.ndarray) -> Cuts:

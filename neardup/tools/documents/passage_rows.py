@@ -37,7 +37,8 @@ from neardup.reading.input_format import InputFormat
 from neardup.reading.separated_rows import QUOTED, TABS, field_spans, separated, split_rows
 from neardup.reading.table_files import TABLES, is_mergeable
 from neardup.runtime.program import StageError, shown
-from neardup.stages.repeated_runs import Hashing, repeated, without_collision, words_in
+from neardup.stages.kept_steps import KeptSteps
+from neardup.stages.repeated_runs import ONE_GO, Hashing, repeated, without_collision, words_in
 from neardup.stages.word_lines import WordLines
 
 PAIR = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # one character
@@ -159,15 +160,15 @@ class Counts(NamedTuple):
     before: np.ndarray  # in one that is also at a place before
 
 
-def counted(lines: WordLines, width: int, least: int, jobs: int = 1) -> Counts:
+def counted(lines: WordLines, width: int, least: int, steps: KeptSteps = ONE_GO) -> Counts:
     """Count repeated words; least: of texts that have the run."""
-    return without_collision(partial(_counted, lines, least, jobs), width)
+    return without_collision(partial(_counted, lines, least, steps), width, steps)
 
 
-def _counted(lines: WordLines, least: int, jobs: int, how: Hashing) -> Counts:
+def _counted(lines: WordLines, least: int, steps: KeptSteps, how: Hashing) -> Counts:
     counts = Counts(*np.zeros((3, len(lines)), np.int64))
     last = [np.array([[-1], [0]])] * 2  # the last run: its text and word
-    for portion, repeats in repeated(lines, how, least, jobs):
+    for portion, repeats in repeated(lines, how, least, steps):
         line = words_in(lines[portion.begin : portion.stop])[2]
         np.add.at(counts.words, portion.record + line, 1)
         runs = np.stack([repeats.record, repeats.word])

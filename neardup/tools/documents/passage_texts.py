@@ -12,8 +12,9 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import count
+from itertools import count, groupby
 from pathlib import Path
+from shutil import copyfileobj
 from typing import IO, Any, Callable, NamedTuple, TypeVar
 
 import numpy as np
@@ -34,12 +35,15 @@ from neardup.reading.tally import Rules, Tally
 from neardup.reading.text_rows import DEFAULT_TEXT, FlawError, Record, Row
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, UsageError, cores, write_to
+from neardup.stages.kept_steps import KeptSteps
 from neardup.stages.pairs import check_start, reject
+from neardup.stages.repeated_runs import ONE_GO
 from neardup.stages.word_lines import WordLines, Words
 from neardup.tools.documents.document_files import is_archive
 from neardup.tools.documents.documents import SHORT, found_files, json_lines, with_guess
 
 FOR_EACH = 4 << 20  # bytes of the files for each process
+PART_BLOCKS = 64  # blocks of a part that is kept
 Result = TypeVar("Result")
 
 
@@ -49,6 +53,19 @@ class RecordText(NamedTuple):
     id: str
     text: str  # as in its field, with the blanks around it
     spans: np.ndarray  # int64 (words, 2): where each word begins and ends, in characters
+
+
+_Read = tuple[int, Block, list[Record]]  # the number of a block, its start, and what is in it
+
+
+class _TextPart(NamedTuple):
+    """What is kept of some of the blocks, beside a file with the words of their texts."""
+
+    number: int  # of the first block, by PART_BLOCKS
+    sizes: np.ndarray  # of the lines of words; int64
+    words: int
+    places: array[int]
+    counts: tuple[dict[str, int], list[tuple[str, int, str]]]  # of `Counters`, up to here
 
 
 class RecordTexts:
@@ -76,26 +93,70 @@ class RecordTexts:
         self._words, self.check = Words(settings.form.clean), Unchanged(files).check
         self.places = array("Q")  # of all records, once they are read
 
-    def lines(self, file: IO[bytes]) -> WordLines:
-        """Read all texts, count bad lines, and write their words to an empty file."""
-        lines = WordLines.written(self._lines(), file)
+    def lines(self, steps: KeptSteps = ONE_GO) -> WordLines:
+        """Read all texts, count bad lines, and write their words to a file."""
+        self._counters.add("records", 0)
+        self._counters.max_bad = self._settings.max_bad
+        with steps.file("words") as file:
+            if steps.work is None:
+                lines = WordLines.written(self._good(self._read()), file)
+            else:
+                lines = WordLines(file, *self._in_parts(steps, file))
         self.check()
         return lines
 
-    def _lines(self) -> Iterator[bytes]:
-        settings, counters = self._settings, self._counters
-        counters.add("records", 0)
-        counters.max_bad = settings.max_bad
+    def _in_parts(self, steps: KeptSteps, file: IO[bytes]) -> tuple[np.ndarray, int]:
+        """Write the words of all texts, in parts that are kept; return the offsets and number."""
+        parts: list[_TextPart] = []
+        while (step := steps._replace(round=len(parts))).done("texts"):
+            parts.append(step.kept("texts"))
+            self.places += parts[-1].places
+            self._counters.counts, self._counters.bad_lines = parts[-1].counts
+        if not steps.done("words"):
+            begin = PART_BLOCKS * (parts[-1].number + 1 if parts else 0)
+            for some in groupby(self._read(begin), lambda each: each[0] // PART_BLOCKS):
+                step = steps._replace(round=len(parts))
+                parts.append(step.value("texts", partial(self._part, step, *some), more="part"))
+            for i in range(len(parts)):
+                with steps._replace(round=i).file("part") as part:
+                    copyfileobj(part, file)
+            file.flush()
+            steps.finish("words", spent="part")
+        sizes = np.concatenate([np.zeros(1, np.int64), *(part.sizes for part in parts)])
+        return np.cumsum(sizes), sum(part.words for part in parts)
 
-        def read(block: Block) -> tuple[Block, list[Record]]:
+    def _part(self, step: KeptSteps, number: int, blocks: Iterator[_Read]) -> _TextPart:
+        known = len(self.places)
+        with step.file("part") as file:
+            lines = WordLines.written(self._good(blocks), file)
+        counts = self._counters.counts, self._counters.bad_lines
+        return _TextPart(number, np.diff(lines.offsets), lines.words, self.places[known:], counts)
+
+    def _read(self, begin: int = 0) -> Iterator[_Read]:
+        """Yield what is read from the blocks, from a number on."""
+
+        def read(number: int, block: Block) -> _Read:
             found = (r._replace(content=self._words.line(r.content)) for r in self._of(block))
-            return _start(block), list(found)
+            return number, _start(block), list(found)
 
-        def share(turn: int, turns: int) -> Tasks[tuple[Block, list[Record]]]:
-            for block in settings.blocks(self._files, turns=count(turn, turns)):
-                yield block.first, partial(read, block)
+        def share(turn: int, turns: int) -> Tasks[_Read]:
+            at = 0
 
-        for block, found in merged(share, self.jobs):
+            def noted(number: int) -> int:  # of one or several blocks
+                nonlocal at
+                at = number
+                return number
+
+            numbers = map(noted, count(begin + turn, turns))
+            for block in self._settings.blocks(self._files, turns=numbers):
+                yield block.first, partial(read, at, block)
+
+        return merged(share, self.jobs)
+
+    def _good(self, blocks: Iterable[_Read]) -> Iterator[bytes]:
+        """Yield the words of each record; count the bad lines."""
+        settings, counters = self._settings, self._counters
+        for _, block, found in blocks:
             flawed = [flaws.BadLine(0, block.data, block.flaw)] if block.flaw else []
             bad = flawed + [flaws.BadLine(r.number, r.shown, r.flaw) for r in found if r.flaw]
             good = [record for record in found if not record.flaw]

@@ -13,6 +13,7 @@ import sys
 from array import array
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -25,6 +26,7 @@ import numpy as np
 
 from neardup.decisions.kept_lines import PlacesOf, check_one_answer, keep_in_one
 from neardup.decisions.marked_rows import check_files as check_columns
+from neardup.engines.local import work_folder
 from neardup.engines.local.answer_file import Answer, check_outputs, file_answer
 from neardup.engines.local.workers import working_folder
 from neardup.options import table
@@ -38,8 +40,9 @@ from neardup.runtime.counters import Counters
 from neardup.runtime.flags import flags, read
 from neardup.runtime.program import UsageError, one_of, printable, whole, write_to
 from neardup.runtime.summary import QUIET, many
+from neardup.stages.kept_steps import KeptSteps
 from neardup.stages.pairs import sorted_lines
-from neardup.stages.repeated_runs import find_passages
+from neardup.stages.repeated_runs import BY_PLACE, find_passages
 from neardup.stages.word_lines import WordLines
 from neardup.tools.documents.cut_words import CutWords, rounds_of_cuts
 from neardup.tools.documents.document_files import is_archive
@@ -113,11 +116,11 @@ def main() -> None:
     kept = args.kind == "kept"
     files = list(map(InputFile, args.files, args.files, file_places(0, len(args.files))))
     with (
-        working_folder() as folder,
+        opened_work(args, options) as work,
+        working_folder(str(work.root) if work else None) as folder,
         file_answer("-o", args.answer, [] if args.folders else args.files, PASSAGES) as answer,
         file_answer("--removed", args.removed, args.files, CUTS) as removed,
         file_answer("--report", args.report, [] if args.folders else args.files, CUTS) as page,
-        TemporaryFile() as file,
     ):
         names, tally = args.files, None
         if args.folders:
@@ -128,10 +131,11 @@ def main() -> None:
         if kept or args.kind == "marked":
             check_kept(settings, files, args, answer)
         texts = RecordTexts(settings, names, counters, args.jobs, single=kept)
-        lines = texts.lines(file)
+        lines = texts.lines(steps := KeptSteps(texts.jobs, work))
+        asked = lines, args.length, args.min_records
         if kept:
             first = args.which == "first"
-            rounds = rounds_of_cuts(lines, args.length, args.min_records, first, texts.jobs)
+            rounds = rounds_of_cuts(*asked, first, steps)
             cuts, empty = array("Q"), list[str]()
             found = cut_lines(texts, lines, CutWords(rounds), cuts, empty)
             removed.write(found) if args.removed else deque(found, maxlen=0)
@@ -142,7 +146,8 @@ def main() -> None:
                 ids = printable(", ".join(empty[:SHOWN_IDS])) + ", …" * (len(empty) > SHOWN_IDS)
                 said += f"; {many(len(empty), 'records')} without words left: {ids}"
         elif args.kind == "marked":
-            counts = counted(lines, args.length, args.min_records, texts.jobs)
+            of_texts = partial(counted, *asked, steps)
+            counts = steps.value("found", of_texts, spent=BY_PLACE)
             some = counts.words > 0
             shares = np.stack(counts[1:], axis=1)[some] / counts.words[some, np.newaxis]
             known = np.array(texts.places, np.uint64)[some], shares
@@ -151,7 +156,8 @@ def main() -> None:
             said = f"{int(counts.repeated.sum()):,} of them in passages"
         else:
             every = bool(args.places or args.report)
-            places = find_passages(lines, args.length, args.min_records, every, texts.jobs)
+            find = partial(find_passages, *asked, every, steps)
+            places = steps.value("found", find, spent=BY_PLACE)
             firsts = np.flatnonzero(places[0] == places[3])
             said = many(len(firsts), "passages")
             if args.report:
@@ -168,11 +174,27 @@ def main() -> None:
             answer.write(each)
         if tally:
             tally.report("")
+        if work:
+            work.finished = True
     counters.report()
     if args.verbosity > QUIET:
         print(f"{lines.words:,} words; {said}", file=sys.stderr)
     if tally:
         check_failures(tally, settings)
+
+
+def opened_work(
+    args: argparse.Namespace, options: table.Options
+) -> AbstractContextManager[work_folder.RunWork | None]:
+    """Return the folder of --work, to be opened, or None."""
+    if args.work is None:
+        return nullcontext()
+    own = {"--length": args.length, "--min-records": args.min_records, "--output": args.kind}
+    own |= {"--keep": args.which} if args.kind == "kept" else {}
+    words = [f"{flag}={value}" for flag, value in own.items()]
+    words += ["--places"] * bool(args.places or args.report)
+    words += filter(lambda word: not word.startswith("--output="), options.arguments())
+    return work_folder.opened(args.work, words, args.files, args.verbosity == QUIET, args.keep_work)
 
 
 def write_rows(
@@ -272,9 +294,11 @@ def _command_line() -> tuple[argparse.Namespace, table.Options]:
     removed = SHARED["--removed"]._replace(
         help=f"{about}the words left in the record, and the text, in JSON", short=True
     )
-    parser.add_shared("--include --exclude --jobs -o --removed --report", removed)
+    names = "--include --exclude --jobs --work --keep-work -o --removed --report"
+    parser.add_shared(names, removed)
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     check_outputs(args, args.kind)
+    work_folder.check_flags(args)
     marked = args.kind == "marked"
     for flag, given in {"--removed": args.removed, "--mark-prefix": args.mark_prefix}.items():
         other = "kept" if flag == "--removed" else "marked"
@@ -316,9 +340,10 @@ def check_folders(args: argparse.Namespace) -> None:
                 f"{name}: is a file of records, or one document, beside a folder or an archive; "
                 "name it alone, or only its folder with --include"
             )
-    if args.kind != "passages":
+    if args.kind != "passages" or args.work:
         line = f"{PROGRAM.replace('passages', 'documents')} --output lines {shlex.join(args.files)}"
+        why = f"--output {args.kind} writes the rows of files"
+        why = "--work goes on with files of records" if args.work else why
         raise UsageError(
-            f"--output {args.kind} writes the rows of files; make a file of the documents: {line} "
-            "> documents.jsonl, and name that file"
+            f"{why}; make a file of the documents: {line} > documents.jsonl, and name that file"
         )
