@@ -15,6 +15,7 @@ One file, or one member of an archive, is in memory at a time, up to `limit` byt
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -22,14 +23,18 @@ import tarfile
 import zipfile
 from collections.abc import Iterator
 from functools import partial
+from hashlib import blake2b
 from typing import Callable, NamedTuple, Union
 
 from neardup.reading import archives, mails
+from neardup.reading.cache import ResultCache
 from neardup.reading.cleaning import whole
 from neardup.reading.compressed import OPENERS, SIGNATURES, opened, packed_as, suffix_of
 from neardup.reading.dialects import AS_USUAL, MARKED, Dialect
+from neardup.reading.folder_walk import FoundFile
 from neardup.reading.input_check import NOT_UTF8
 from neardup.runtime.program import StageError
+from neardup.tools.documents.office_files import NO_TEXT as SCANNED
 from neardup.tools.documents.office_files import office_text, old_word, pdf_text, read_apart
 
 TAR = re.compile(rb"\.(?:tar(?:\.(?:gz|bz2|xz))?|tgz|tbz2?|txz)\Z", re.IGNORECASE)
@@ -61,6 +66,7 @@ class Document(NamedTuple):
     encoding: str = ""  # if it was guessed
     unread: mails.Hashes = frozenset()  # hashes of attachments
     is_mail: bool = False
+    cached: bool = False
 
 
 class NoDocument(NamedTuple):
@@ -82,7 +88,7 @@ class DocumentKind(NamedTuple):
 
     name: re.Pattern[bytes]  # of its files
     start: re.Pattern[bytes]
-    read: Callable[..., mails.ReadText]  # as `mails.read_mail`; MemberError if there is no text
+    read: Callable[..., mails.ReadText]  # as `mails.read_mail`; MemberError if it cannot be read
 
 
 MAIL = DocumentKind(mails.MAIL, mails.MAIL_START, mails.read_mail)  # by name: mails.is_named
@@ -128,12 +134,14 @@ def documents(
     dialect: Dialect = AS_USUAL,
     guess: Guess | None = None,
     mail_text: mails.MailText = mails.BODY,
+    cache: ResultCache | None = None,
 ) -> Iterator[Outcome]:
     """Yield a Document, or a NoDocument with the reason, for a file or each member of an archive.
 
     state: the size, and the time of the last change in nanoseconds, when the file was found.
     Members whose names `allow` does not accept are skipped.  A file that is longer than `limit`
-    bytes is not read to its end.  Text that is not UTF-8 is left to `guess`, if given.
+    bytes is not read to its end.  Text that is not UTF-8 is left to `guess`, if given.  cache: of
+    the texts of KINDS, by all bytes of their files.
     """
     if mails.is_undelivered(path):
         yield NoDocument(path, mails.UNDELIVERED, skipped=True)
@@ -141,7 +149,7 @@ def documents(
     archive = archives.Archive(path, state[0], allow)
     try:
         began = False
-        text = partial(read, limits=archive, limit=limit, dialect=dialect, guess=guess)
+        text = partial(read, limits=archive, limit=limit, dialect=dialect, guess=guess, cache=cache)
         for outcome in _outcomes(archive, limit, partial(text, mail_text=mail_text)):
             if outcome.path != path:  # a member
                 began = True
@@ -154,7 +162,7 @@ def documents(
     except OSError as error:
         gone = isinstance(error, FileNotFoundError) and not began
         if gone and (now := mails.moved(path)):
-            yield from documents(now, state, limit, allow, dialect, guess, mail_text)
+            yield from documents(now, state, limit, allow, dialect, guess, mail_text, cache)
         else:
             yield NoDocument(path, archives.UNREADABLE, error.strerror or str(error))
 
@@ -226,6 +234,7 @@ def read(
     mail_text: mails.MailText,
     limits: archives.Archive,
     kind: DocumentKind | None = None,
+    cache: ResultCache | None = None,
 ) -> Outcome:
     """Return the document in a file's bytes; the kind follows from its name and first bytes."""
     kind = kind or next((each for each in kinds_of(path) if each.start.match(data)), None)
@@ -242,15 +251,46 @@ def read(
             raise archives.MemberError(*found[1:])
         return found.text, found.encoding
 
+    reader = partial(kind.read, data, decode, mail_text, limits)
     try:
-        text, encoding, unread = kind.read(data, decode, mail_text, limits)
+        found, cached = remembered(None if kind is MAIL else cache, data, reader)
     except archives.MemberError as error:
         return NoDocument(path, *error.args)
+    text, encoding, unread = found
     if len(text) > limit:
         return NoDocument(path, TOO_LONG, f"its text has more than {limit:,} characters")
     if "\0" in text or not text.strip():
-        return NoDocument(path, archives.BINARY if "\0" in text else EMPTY, skipped=True)
-    return Document(path, whole(text), len(data), 0.0, encoding, unread, kind is MAIL)
+        empty = EMPTY if kind is MAIL else SCANNED
+        return NoDocument(path, archives.BINARY if "\0" in text else empty, skipped=True)
+    return Document(path, whole(text), len(data), 0.0, encoding, unread, kind is MAIL, cached)
+
+
+def remembered(
+    cache: ResultCache | None, data: bytes, reader: Callable[[], mails.ReadText]
+) -> tuple[mails.ReadText, bool]:
+    """Return what a reader of a file's bytes returns, and whether the cache had it."""
+    if not cache:
+        return reader(), False
+    key = FoundFile(b"/" + blake2b(data).hexdigest().encode(), len(data), 0)
+    if known := cache.get(key):
+        return of_bytes(known), True
+    cache.put(key, to_bytes(found := reader()))
+    return found, False
+
+
+def to_bytes(found: mails.ReadText) -> bytes:
+    """Return what `of_bytes` reads."""
+    return json.dumps([*found[:2], sorted(each.hex() for each in found.unread)]).encode()
+
+
+def of_bytes(data: bytes) -> mails.ReadText:
+    r"""Parse a cached value.
+
+    >>> of_bytes(to_bytes(mails.ReadText("a\ud800", "", frozenset([b"\1"]))))
+    ReadText(text='a\ud800', encoding='', unread=frozenset({b'\x01'}))
+    """
+    text, encoding, unread = json.loads(data)
+    return mails.ReadText(text, encoding, frozenset(map(bytes.fromhex, unread)))
 
 
 def text_of(

@@ -12,9 +12,10 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from functools import partial
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Callable
@@ -35,6 +36,7 @@ from neardup.options.command_parser import SHARED, plain_names
 from neardup.options.settings import Settings, settings_before_counts
 from neardup.reading import mails
 from neardup.reading.archives import archive_of
+from neardup.reading.cache import ResultCache, Store, opened_cache
 from neardup.reading.decoders import Failure
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.folder_walk import (
@@ -49,6 +51,7 @@ from neardup.reading.folder_walk import (
 from neardup.reading.row_files import LineTable, fields_table, json_row
 from neardup.reading.tally import BODY_ALONE, NO_PART, TEXT_ALONE, Rules, Tally
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
+from neardup.runtime import VERSION
 from neardup.runtime.flags import flags
 from neardup.runtime.program import StageError, UsageError, not_one_of, one_of, write_to
 from neardup.runtime.summary import MAX_BAD, QUIET, VERBOSE, in_words, many
@@ -85,6 +88,7 @@ FIELDS = (DEFAULT_ID, "bytes", "date", DEFAULT_TEXT)
 COLUMNS = dict(zip(FIELDS, (str, int, str, str)))
 TABLES = {"kept": fields_table(id=str), LINES: LineTable(COLUMNS, json.loads, json_row)}
 OF_UNITS = LineTable({**COLUMNS, units.DOCUMENT: str}, json.loads, json_row)
+READ_TEXTS = Store("documents", "", 0x6E647064, 4 << 30)  # "ndpd"
 STRICT, DETECT = "strict", "detect"  # values of --encoding
 TEXTS = {
     "--scheme": table.help_without("--scheme", f", {FINGERPRINTS}"),
@@ -173,6 +177,7 @@ def main() -> None:
         where = "-o", args.answer, args.against or [], columns
         answer = stack.enter_context(file_answer(*where, null=args.null))
         tally.fail_folders(walk.closed)
+        cache = stack.enter_context(closing(texts_cache(args, settings)))
         lines = folder / "documents"
         with progress.shown(args.verbosity), lines.open("wb") as sink:
             progress.stage("documents", len(files))
@@ -180,7 +185,7 @@ def main() -> None:
             unread: dict[str, mails.Hashes] | None = None if args.lines else {}
             how = settings, walk, tally, guess, args.headers or (), unread
             cut = partial(units.units_of, args, tally) if args.unit else None
-            write_to(sink, json_lines(counted, *how, cut))
+            write_to(sink, json_lines(counted, *how, cut, cache))
         old = run.others(
             options.against,
             walk,
@@ -193,7 +198,7 @@ def main() -> None:
         target = Answer(descriptor=pairs.fileno()) if check.asked else answer
         if lines.stat().st_size:
             find(lines, args, options, walk, target, unread or {})
-        tally.report("")
+        tally.report(cache.note)
         if not lines.stat().st_size:
             raise StageError(
                 f"found no {noun} to compare; --min-words 1 compares short ones, too, and -v names "
@@ -205,6 +210,14 @@ def main() -> None:
     check_failures(tally, settings)
     if code:
         sys.exit(code)
+
+
+def texts_cache(args: argparse.Namespace, settings: Settings) -> ResultCache:
+    """Open the cache that --cache names; without it, one that caches nothing."""
+    args.no_cache = args.cache is None
+    reader = version("pypdf") if find_spec("pypdf") else ""
+    how = VERSION, reader, settings.max_line, args.encoding
+    return opened_cache(args, READ_TEXTS, repr(how))
 
 
 def with_guess(options: table.Options) -> tuple[table.Options, Guess | None]:
@@ -359,6 +372,7 @@ def json_lines(
     headers: Sequence[str],
     unread: dict[str, mails.Hashes] | None,
     cut: Callable[[Document], Iterable[Unit]] | None = None,
+    cache: ResultCache | None = None,
 ) -> Iterator[bytes]:
     """Yield a JSON line for each document in the files; count all outcomes in `tally`.
 
@@ -367,7 +381,7 @@ def json_lines(
     that short ones are not named.
     """
     mail_text = mails.MailText(headers, "html" in settings.form.clean.names)
-    how = settings.max_line, walk.patterns.allow, settings.form.dialect, guess, mail_text
+    how = settings.max_line, walk.patterns.allow, settings.form.dialect, guess, mail_text, cache
     for file in files:
         for outcome in document_files.documents(file.path, (file.size, file.mtime_ns), *how):
             tally.files += 1
@@ -375,6 +389,7 @@ def json_lines(
                 line = json_line(outcome)
                 if cut or len(line) <= settings.max_line:
                     tally.results += 1
+                    tally.cached += outcome.cached
                     if outcome.encoding:
                         tally.guess(outcome.encoding, outcome.path)
                     if outcome.unread:
@@ -461,6 +476,8 @@ def _command_line() -> argparse.Namespace:
         --output KIND   {", ".join(kinds)}: as with `neardup run`; kept: the paths of the kept
                         documents; {LINES}: the documents as JSON lines, for other commands [pairs]
                         -h: pairs, links, kept, removed or clusters (default: pairs)
+        --cache FILE    keep the texts of PDF, Word, OpenDocument and EPUB files in FILE, so that
+                        each is read once, also if the run is killed (default: none)
         --headers NAMES  headers of mails to compare besides their text, such as subject,from
                         (default: none)
         """,

@@ -81,7 +81,7 @@ def read_apart(
 ) -> ReadText:
     """Return what a reader of this file finds in a document, if it takes neither long nor much.
 
-    MemberError if there is no text, or why it cannot be read.
+    MemberError with the reason why it cannot be read.
     """
     limits.take(0)
     seconds = min(limits.left, MAX_SECONDS + SECONDS_PER_BYTE * len(data))
@@ -108,8 +108,6 @@ def read_apart(
         ((_, found),) = pool
     if isinstance(found, (Failure, MemberError)):
         raise MemberError(*found) if isinstance(found, Failure) else found
-    if not found.text.strip():
-        raise MemberError(NO_TEXT, "", True)
     return found
 
 
