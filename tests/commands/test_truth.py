@@ -21,6 +21,7 @@ from neardup.joins.inverted_index import InvertedIndex
 from neardup.runtime import program
 from neardup.sets.ragged import Ragged
 from neardup.similarity.definitions import containment, dice, overlap_coefficient, resemblance
+from tests.support.cases import in_turn
 from tests.support.drawn import shingle_sets
 from tests.support.engines import ANSWER, NEARDUP, RUN_LOCAL, VIDEOS, succeed
 
@@ -162,8 +163,7 @@ def weighted_lines(weights: str) -> bytes:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("weights", ["tf", "idf", "tfidf", "own"])
-@pytest.mark.parametrize("measure", FILTERED)
+@in_turn(2, weights=["tf", "idf", "tfidf", "own"], measure=FILTERED)
 def test_weighted_truth_is_what_a_weighted_job_writes(
     weights: str, measure: str, tmp_path: Path
 ) -> None:

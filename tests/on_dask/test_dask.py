@@ -70,7 +70,6 @@ def dask(cluster: Any, folder: Path, *words: object) -> subprocess.CompletedProc
     "line",
     [
         "videos.txt",
-        "crlf.txt --output kept",
         "rows.jsonl --output marked",
         "rows.csv --output kept --keep max:n",
         "crlf.txt --against videos.txt --output removed",

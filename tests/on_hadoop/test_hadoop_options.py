@@ -61,7 +61,6 @@ CASES = {
     "tfidf, counted by jobs before": (repeated, "--weights=tfidf --scheme=projection"),
     "clean": (pages, "--input=text --shingle=word:1 --clean=html,punctuation"),
     "fingerprints": (fingerprints, "--input=fingerprints --bits=64 --distance=9"),
-    "low threshold": (bytes, "--threshold=0.3"),
     "exact by default": (bytes, "--threshold=0.1"),
     "sketch": (bytes, "--verify=sketch:32 --threshold=0.8"),
 }

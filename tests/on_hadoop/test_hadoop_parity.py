@@ -32,7 +32,7 @@ pytestmark = pytest.mark.hadoop
 # Each number of reducers once, and each input once.
 BLOCKS = {"videos": 4, "generated": 2, "articles": 2}
 REDUCERS = {"videos": 4, "generated": 3}
-ROUNDS = {"videos": 1, "articles": 1, "generated": 2}
+ROUNDS = {"videos": 1, "generated": 2}
 
 
 class Input(NamedTuple):
@@ -118,14 +118,6 @@ def test_streaming(
     assert job.hadoop_counter("Launched reduce tasks") >= reducers * rounds
     assert job.result.count("pairs") == expected.pairs.count(b"\n")
     assert job.hadoop_counter("Map output records") < 1000  # blocks, and not lines
-
-
-@pytest.mark.parametrize("expected", ["articles"], indirect=True)
-def test_streaming_without_yarn(expected: Expected, tmp_path: Path) -> None:
-    numbers = ["--reducers=2", *hadoop_cluster.WITHOUT_YARN, "--rounds=2"]
-    job = hadoop_cluster.submit(tmp_path, [expected.hdfs], *numbers, *expected.flags)
-    assert job.pairs == expected.pairs
-    assert "job_local" in job.id
 
 
 @pytest.mark.parametrize("expected", ["articles"], indirect=True)

@@ -232,11 +232,11 @@ def test_kernels_are_their_twins(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [13, 50, 100])
+@pytest.mark.parametrize("width", [13, 100])
 def test_the_same_words_as_a_suffix_array(width: int) -> None:
     sorter = pytest.importorskip("pydivsufsort")
     dice = np.random.default_rng(width)
-    words = dice.zipf(1.3, 700_000) % 60_000 + 1
+    words = dice.zipf(1.3, 300_000) % 60_000 + 1
     for size, n in ((30, 300), (90, 200), (300, 100)):
         for a, b in dice.integers(0, len(words) - size, (n, 2)).tolist():
             words[b : b + size] = words[a : a + size]

@@ -220,8 +220,9 @@ def test_after_kill_9_the_next_run_reads_the_cache(command: str, tmp_path: Path)
     result = RUN[command](tmp_path, top, output)
     noun = FOUND[command][1]
     assert f"{done} {noun if done > 1 else noun[:-1]} from the cache" in result.err
-    assert result.out == RUN[command](tmp_path, top, output, "--no-cache").out
-    assert len(result.out.splitlines()) == MANY + (command == "images")  # a header
+    lines = result.out.splitlines()[command == "images" :]  # without a header
+    assert len(lines) == MANY
+    assert len({re.sub(rb"\b\d+\.(png|mp4)", b"", line) for line in lines}) == 1  # equal files
 
 
 @pytest.mark.parametrize(("command", "module"), [("images", "PIL"), ("videos", "av")])

@@ -310,15 +310,15 @@ def test_run_names_this_command_for_a_folder(folder: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_ten_thousand_files(tmp_path: Path) -> None:
+def test_thousands_of_files(tmp_path: Path) -> None:
     top = tmp_path / "many"
-    for i in range(10_000):
+    for i in range(3_000):
         file = top / f"{i % 100:02}" / f"{i}.txt"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(" ".join(f"w{i % 9_000}.{j}" for j in range(30)))
+        file.write_text(" ".join(f"w{i % 2_700}.{j}" for j in range(30)))
     result = documents(tmp_path, "--output=kept", top)
-    assert result.out.count(b"\n") == 9_000
-    assert "10,000 documents in 10,000 files" in result.err
+    assert result.out.count(b"\n") == 2_700
+    assert "3,000 documents in 3,000 files" in result.err
     assert path_id(os.fsencode(top)).encode() in result.out
 
 

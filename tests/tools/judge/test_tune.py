@@ -9,7 +9,6 @@ import gzip
 import json
 import random
 import re
-import resource
 import shlex
 from itertools import combinations
 from pathlib import Path
@@ -451,21 +450,3 @@ def test_what_more_a_cleaning_or_a_lower_threshold_would_find(tmp_path: Path) ->
     assert set(found) == {"html", "accents", "width", "0.8"}
     usual = succeed([*RUN_LOCAL, *flags], tmp_path, cwd=tmp_path).out.count(b"\n")
     assert min(found.values()) > usual
-
-
-@pytest.mark.slow
-def test_it_costs_at_most_half_of_the_run(tmp_path: Path) -> None:
-    """The processor time of children: of a run of 100,000 short texts, and of `tune`."""
-    draw = random.Random(3)
-    words = [a + b + c for a in "bdfgklmn" for b in "aeiou" for c in "lmnrst"]
-    with open(tmp_path / "rows.jsonl", "w") as file:
-        for i in range(100_000):
-            file.write(json.dumps({"id": i, "text": " ".join(draw.choices(words, k=30))}) + "\n")
-
-    def seconds(*command: str) -> float:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        succeed([*NEARDUP, *command], tmp_path, cwd=tmp_path, process=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return sum(after[:2]) - sum(before[:2])  # user and system
-
-    assert seconds("tune", "rows.jsonl") <= seconds("run", "rows.jsonl") / 2
