@@ -88,7 +88,7 @@ NAME = "neardup images"
 LINES, LEAKS = "fingerprints", "leaks"
 NOT_PAIRS = "not pairs"  # the file of pictures that differ in a place
 DIFFERING = (
-    "kept that differ from a kept one in a place, by a mark, text or cut edge (pairs shows them)"
+    "kept, similar to a kept one but for a mark, text or cut edge (--output pairs lists them)"
 )
 NOT_COMPARED = "kept and not compared, since very many differ in a place"
 UNMARKED = "unmarked"  # the file of fingerprints without those added for marks
@@ -218,7 +218,7 @@ def main() -> None:
                     for_decisions(of.hashes, facts[k], bool(args.against) and k < new)
                     for k, (_, of) in enumerate(every)
                 ]
-                apart = _apart(groups, facts, every, decisive, ids, parts, new, args)
+                apart = _apart(groups, facts, every, decisive, ids, parts, new, args, bool(stored))
                 with (folder / NOT_PAIRS).open("wb") as sink:
                     write_to(sink, (f"{ids[j]}\t{ids[k]}\n".encode() for k, j in apart.pairs))
                 if apart.kept:
@@ -288,10 +288,10 @@ def _read(
 def _groups(inputs: list[Path], ids: list[str], args: argparse.Namespace) -> list[list[int]]:
     """Return the places of pictures that are connected by pairs, a sorted list for each group."""
     words = ["--input=fingerprints", "--exact", f"--distance={args.distance}", "--output=clusters"]
-    answer, places = inputs[0].with_name("groups"), {id_: k for k, id_ in enumerate(ids)}
+    answer, places = inputs[0].with_name("groups"), {id_.encode(): k for k, id_ in enumerate(ids)}
     run.main(NAME, PROGRAM, [*words, "-q", "-o", str(answer), *map(str, inputs)])
-    groups: dict[str, list[int]] = defaultdict(list)
-    for first, id_ in (row.split() for row in answer.read_text().splitlines()):
+    groups: dict[bytes, list[int]] = defaultdict(list)
+    for first, id_ in (row.split() for row in answer.read_bytes().splitlines()):
         groups[first].append(places[id_])
     return list(map(sorted, groups.values()))
 
@@ -305,6 +305,7 @@ def _apart(
     parts: list[str | None],
     new: int,
     args: argparse.Namespace,
+    all_pairs: bool,
 ) -> Apart:
     """Return which pictures are not removed, since they differ from a kept one in a place."""
 
@@ -320,7 +321,7 @@ def _apart(
         of_new = [k for k in group if k < new]
         order = in_order([facts[k] for k in of_new], [ids[k] for k in of_new], args.keep)
         in_turn = [k for k in group if k >= new] + [of_new[place] for place in order]
-        keep_apart(found, in_turn, facts, hashes, decisive, args.distance, may_remove)
+        keep_apart(found, in_turn, facts, hashes, decisive, args.distance, may_remove, all_pairs)
     return found
 
 

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from base64 import b85decode
 from collections.abc import Sequence
+from functools import lru_cache
 from math import log10
 from typing import Any
 
@@ -425,7 +426,7 @@ def look(
 
     part: None for what is inside plain borders.
     """
-    whole = np.frombuffer(b85decode(of["look"]), np.uint8).reshape(LOOK, LOOK)
+    whole = _levels(of["look"])
     edges = LOOK * np.array(inside(whole) if part is None else part)
     rows, columns = (areas_between(LOOK, *of, side) for of in edges.reshape(2, 2).tolist())
     seen = rows @ whole.astype(np.float32) @ columns.T
@@ -433,6 +434,11 @@ def look(
         return seen
     seen = seen.T if turned.transposed else seen
     return seen[:: 1 - 2 * turned.rows, :: 1 - 2 * turned.columns]
+
+
+@lru_cache(maxsize=1024)  # 9 MB; decoding takes longer than comparing
+def _levels(look: str) -> NDArray[np.uint8]:
+    return np.frombuffer(b85decode(look), np.uint8).reshape(LOOK, LOOK)
 
 
 def mark_between(a: Floats, b: Floats) -> float:

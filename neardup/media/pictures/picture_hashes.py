@@ -343,11 +343,13 @@ def keep_apart(
     decisive: Sequence[bytes],
     distance: int,
     may_remove: Callable[[int, int], bool],
+    all_pairs: bool = False,
 ) -> None:
     """Add to `found` the pictures of a group that differ from a kept one by a clear mark.
 
     order: the places of the group in the order of --keep; decisive: all hashes `for_decisions`;
-    may_remove: whether the first may be removed for the second, given two places
+    may_remove: whether the first may be removed for the second, given two places; all_pairs: also
+    those with a picture that is removed here, but may be kept, as another one may be removed first
     """
     kept: list[int] = []
     for k in order:
@@ -358,8 +360,9 @@ def keep_apart(
             found.left.append(k)
             continue
         found.pairs.extend(pairs)
-        if not unmarked:
+        if all_pairs or not unmarked:
             kept.append(k)
+        if not unmarked:
             found.kept.extend([k] * bool(near))
 
 
@@ -371,7 +374,8 @@ def _without_marks(
     of: list[int] = []  # the set of each one so far
     for k in range(len(group)):
         unmarked: list[int] = []
-        for others in firsts, range(k):
+        begun = set(firsts)
+        for others in firsts, [j for j in range(k) if j not in begun]:
             near = () if unmarked else _nearest(k, others, hashes, distance)
             unmarked = unmarked or _unmarked(k, near, group, hashes)
         firsts += [k] * (not unmarked)
@@ -401,8 +405,12 @@ def _nearest(k: int, others: Sequence[int], hashes: Sequence[bytes], distance: i
 def _unmarked(
     k: int, near: Sequence[int], facts: Sequence[Facts], hashes: Sequence[bytes]
 ) -> list[int]:
-    """Return those without a clear mark beside a picture; of many, only the first are looked at."""
-    if not (looked := near[:MAX_LOOKS]):
+    """Return those without a clear mark beside a picture; of many, only some are looked at.
+
+    These are those with an equal look, and the first of the others.
+    """
+    own = facts[k].get("look")
+    if not (looked := sorted(near, key=lambda j: facts[j].get("look") != own)[:MAX_LOOKS]):
         return []
     seen = relations(hashes[k], np.stack([words_of(hashes[j]) for j in looked]))
     strengths = (marked(facts[j], facts[k], each) for j, each in zip(looked, seen))

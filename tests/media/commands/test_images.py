@@ -514,7 +514,7 @@ def test_no_removal_is_for_a_clear_mark_or_beside_one_without_a_doubt(
     assert len(of_marks) <= 8
     assert all(row[3] for row in of_marks)
     assert sum(seed >= 30 for seed in beside) == 10
-    assert re.search(r"\d\d pictures kept that differ from a kept one in a place", result.err)
+    assert re.search(r"\d\d pictures kept, similar to a kept one but for a mark", result.err)
     assert [row for seed, row in zip(beside, rows) if seed < 30 and not row[3]] == []
     assert [row for seed, row in zip(beside, rows) if seed >= 30 and "marked" in row[3]] == []
 
@@ -543,11 +543,22 @@ def test_cards_of_one_template_are_all_kept_and_their_copies_removed(tmp_path: P
     assert [os.path.basename(row[0]).replace(b"small.jpg", b".png") for row in gone] == [
         os.path.basename(row[1]) for row in gone
     ]
-    assert "pictures kept that differ from a kept one in a place" in result.err
+    assert "pictures kept, similar to a kept one but for a mark" in result.err
     os.rename(top, tmp_path / "old")
     cards(tmp_path / "new", 8)
     names = names_in(against(tmp_path, "--against=old", output="kept"))
     assert names == [("6.png",), ("7.png",)]
+
+
+def test_names_with_blanks_of_any_language_are_kept_and_removed(tmp_path: Path) -> None:
+    cards(tmp_path / "p", 2)
+    for path in list((tmp_path / "p").iterdir()):
+        path.rename(path.with_name(f"{path.stem} \u3000\u2028\x85\xa0\n\t{path.suffix}"))
+    result = images(tmp_path, tmp_path / "p", "--removed", tmp_path / "gone", output="kept")
+    gone = [line.split(b"\t")[:2] for line in (tmp_path / "gone").read_bytes().splitlines()]
+    names = [tuple(os.path.basename(path)[:1] for path in pair) for pair in gone]
+    assert sorted(names) == [(b"0", b"0"), (b"1", b"1")]
+    assert sorted(result.out.splitlines()) == sorted(kept for _, kept in gone)
 
 
 def test_pictures_in_very_many_pairs_with_marks_are_kept_and_counted(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from base64 import b85encode
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +15,15 @@ from PIL import Image, ImageOps
 from neardup.media.pictures import perceptual_hash, pictures
 from neardup.media.pictures.keep_rules import NAMES, Facts, in_order, keep_rules
 from neardup.media.pictures.picture_hashes import (
+    MAX_LOOKS,
+    Apart,
     Fingerprint,
     Variants,
     facts_of_file,
     fingerprint,
     from_cache,
     hashing,
+    keep_apart,
     relate,
     to_cache,
 )
@@ -208,3 +212,34 @@ def test_a_slight_crop_is_after_the_whole(turn: Image.Transpose | None, tmp_path
     relate(facts, [each.hashes for each in found if isinstance(each, Fingerprint)], 40)
     assert [each["cut"] for each in facts] == [1, 0, 0]
     assert [each["changes"][:1] == ["cropped"] for each in facts] == [True, False, False]
+
+
+def looks(count: int) -> list[Facts]:
+    """Return facts of pictures that are alike but for a mark, each in another place."""
+    found: list[Facts] = []
+    for k in range(count):
+        seen = (np.arange(96 * 96).reshape(96, 96) ** 1.5 % 255).astype(np.uint8)
+        row, column = 10 + 12 * (k // 7), 6 + 12 * (k % 7)
+        seen[row : row + 6, column : column + 8] = 0
+        found.append({"look": b85encode(seen.tobytes()).decode()})
+    return found
+
+
+def test_an_equal_picture_is_found_among_many_that_differ_in_a_place() -> None:
+    facts, hashes_ = looks(MAX_LOOKS + 3), [bytes(32)] * (MAX_LOOKS + 4)
+    facts.append(facts[-1])
+    found = Apart([], [], [])
+    keep_apart(found, range(len(facts)), facts, hashes_, hashes_, 31, lambda k, j: True)
+    assert found.kept == list(range(1, len(facts) - 1))
+    assert (len(facts) - 1, len(facts) - 2) not in found.pairs
+
+
+def test_pairs_with_a_picture_that_may_be_kept_after_all_are_found() -> None:
+    """The second is removed for the first, unless that is removed for one in a file of hashes."""
+    far = [bytes(32), b"\xff\x0f" + bytes(30), b"\xff" * 4 + bytes(28)]  # 12, 20 and 32 bits
+    facts = looks(2)
+    facts = [facts[0], facts[0], facts[1]]
+    found = Apart([], [], []), Apart([], [], [])
+    for each, all_pairs in zip(found, (False, True)):
+        keep_apart(each, range(3), facts, far, far, 31, lambda k, j: True, all_pairs)
+    assert [each.pairs for each in found] == [[], [(2, 1)]]
