@@ -273,24 +273,11 @@ def remembered(
         return reader(), False
     key = FoundFile(b"/" + blake2b(data).hexdigest().encode(), len(data), 0)
     if known := cache.get(key):
-        return of_bytes(known), True
-    cache.put(key, to_bytes(found := reader()))
+        text, encoding, unread = json.loads(known)
+        return mails.ReadText(text, encoding, frozenset(map(bytes.fromhex, unread))), True
+    found = reader()
+    cache.put(key, json.dumps([*found[:2], [each.hex() for each in found.unread]]).encode())
     return found, False
-
-
-def to_bytes(found: mails.ReadText) -> bytes:
-    """Return what `of_bytes` reads."""
-    return json.dumps([*found[:2], sorted(each.hex() for each in found.unread)]).encode()
-
-
-def of_bytes(data: bytes) -> mails.ReadText:
-    r"""Parse a cached value.
-
-    >>> of_bytes(to_bytes(mails.ReadText("a\ud800", "", frozenset([b"\1"]))))
-    ReadText(text='a\ud800', encoding='', unread=frozenset({b'\x01'}))
-    """
-    text, encoding, unread = json.loads(data)
-    return mails.ReadText(text, encoding, frozenset(map(bytes.fromhex, unread)))
 
 
 def text_of(

@@ -84,6 +84,8 @@ def test_a_text_is_found_by_the_bytes_of_its_file(folder: Path, tmp_path: Path) 
     assert "from the cache" not in first.err
     again = succeed(command, tmp_path)
     assert again.out == first.out
+    assert "by text alone" in first.err
+    assert again.err.splitlines()[:-1] == first.err.splitlines()[:-1]  # what is not text is known
     assert "11 documents from the cache" in again.err  # and the scan
     assert "1 document without text, maybe scanned" in again.err
     parts: dict[str, str | bytes] = {"a.pdf": (folder / "0.pdf").read_bytes()}
