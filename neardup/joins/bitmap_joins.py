@@ -128,11 +128,12 @@ def _compiled(
     records: Ordered, demand: Demand, first: np.ndarray, maps: np.ndarray, counts: dict[str, int]
 ) -> Iterator[np.ndarray]:
     """Yield pairs (x, y, overlap), int64 (P, 3); add up what each filter leaves in `counts`."""
-    tokens = records.tokens.astype(np.uint32)
+    tokens, distinct = records.tokens.astype(np.uint32), int(records.tokens.max(initial=0)) + 1
     prefixes = demand.probing_prefix(records.sizes), demand.indexing_prefix(records.sizes)
+    indexed = tokens[spans(records.offsets[:-1], prefixes[1])]
     t = demand.threshold
     rule = t.num, t.den, int(demand.of_smaller)
-    sets = tokens, records.offsets, *prefixes, first, maps
+    sets = tokens, records.offsets, *prefixes, first, maps, np.bincount(indexed, minlength=distinct)
     left = np.zeros(len(FILTERS), np.int64)
     yield from kernels.prefix_pairs(*sets, *rule, left)
     counts.update(zip(FILTERS, left.tolist()))

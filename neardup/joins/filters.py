@@ -169,11 +169,12 @@ def ranks(values: np.ndarray) -> tuple[np.ndarray, int]:
     ([1, 0, 2, 1, 2, 2], 3)
     """
     if len(values) and int(values.max()) < len(values):  # counting takes a tenth of sorting
-        holders = np.bincount(values.astype(np.int64))
+        values = values.view(np.int64)
+        holders = np.bincount(values)
         found = np.flatnonzero(holders)
         rank = np.empty(len(holders), np.uint64)
         rank[found[np.argsort(holders[found], kind="stable")]] = np.arange(len(found))
-        return rank[values.astype(np.int64)], len(found)
+        return rank[values], len(found)
     order, first = _runs(values)
     counts = np.diff(first, append=len(values))
     rank = np.empty(len(first), np.uint64)

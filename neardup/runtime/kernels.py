@@ -206,6 +206,7 @@ def prefix_pairs(
     indexing: np.ndarray,
     first: np.ndarray,
     maps: np.ndarray,
+    holders: np.ndarray,
     num: int,
     den: int,
     of_smaller: int,
@@ -215,14 +216,12 @@ def prefix_pairs(
     """Yield pairs (x, y, overlap), int64 (P, 3), of sets in order of size; see `bitmap_join`.
 
     tokens: uint32, ascending in each set, 0 for the rarest; probing, indexing, first: int64 (n,);
-    maps: uint64 (n, 4); counts: int64 (3,), to which the candidates that each filter leaves are
-    added.
+    maps: uint64 (n, 4); holders: int64 (D,), the sets that index each token; counts: int64 (3,), to
+    which the candidates that each filter leaves are added.
     """
-    n, distinct = len(offsets) - 1, int(tokens.max(initial=0)) + 1
-    indexed = np.arange(len(tokens)) - np.repeat(offsets[:-1], np.diff(offsets))
-    indexed = tokens[indexed < np.repeat(indexing, np.diff(offsets))]
-    low = np.append(0, np.cumsum(np.bincount(indexed, minlength=distinct)))[:-1]
-    scratch = low.copy(), np.empty((len(indexed), 3), np.uint32), np.zeros(n, np.int32)
+    n, ends = len(offsets) - 1, np.cumsum(holders)
+    low = ends - holders
+    scratch = low.copy(), np.empty((holders.sum(), 3), np.uint32), np.zeros(n, np.int32)
     touched, at, room = np.empty(n, np.uint32), np.zeros(1, np.int64), max(room, n)
     pairs = np.empty((room, 3), np.int64)
     prefixes = map(_signed, (probing, indexing, first))
