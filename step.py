@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run an inner step of a job: count, share, decide, keep or videos; see `./step.py --help`."""
+"""Run an inner step of a job: see `./step.py --help`."""
 
 import os
 import sys

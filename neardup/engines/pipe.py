@@ -8,6 +8,7 @@ share    record lines → the keys that two records share, so that only these ar
 decide   sorted edges → the records that are removed, or the members of each cluster
 keep     the input again → its lines without the removed records
 videos   prints of videos → pairs, in steps of its own
+passages  texts → repeated passages, in steps of its own
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ from neardup.stages.index_manifest import refuse_indexes
 from neardup.verification import MARKED, OUTPUTS
 
 VIDEO_TASKS = "neardup.media.videos.video_tasks"  # runs `step.py videos`; above the engines
+PASSAGE_TASKS = "neardup.tools.documents.passage_tasks"  # and this one `step.py passages`
 MAPPER = """Write each record once for each of its keys.
 
 Reads record lines, an id and its shingles; the next stage is a sort by key:
@@ -72,6 +74,7 @@ STEP = """Run one of the inner steps of a job; run_hadoop.sh calls them by itsel
     ./step.py decide   decide which records are removed
     ./step.py keep     print the lines that are kept
     ./step.py videos   find pairs of videos
+    ./step.py passages  find runs of words that occur in several texts
 
 Each has a --help of its own.
 """
@@ -273,6 +276,10 @@ def videos() -> None:
     import_module(VIDEO_TASKS).videos()
 
 
+def passages() -> None:
+    import_module(PASSAGE_TASKS).passages()
+
+
 def keep() -> None:
     asked = parser("step.py keep", KEEP)
     own = flags("--decided FILE  output of step.py decide", decided={"required": True})
@@ -330,7 +337,14 @@ def keep_files(
 mapper = partial(run, "mapper.py", _map)
 reducer = partial(run, "reducer.py", _reduce)
 dedup = partial(run, "dedup_reducer.py", _dedup)
-STEPS = {"count": count, "share": share, "decide": decide, "keep": keep, "videos": videos}
+STEPS = {
+    "count": count,
+    "share": share,
+    "decide": decide,
+    "keep": keep,
+    "videos": videos,
+    "passages": passages,
+}
 
 
 # Common to run_hadoop.sh and run_spark.sh: ./run_NAME.sh [OPTIONS] INPUT… OUTPUT

@@ -179,29 +179,35 @@ def keys_in_blocks(
     blocks: Iterable[Block], settings: Settings, counters: Counters
 ) -> Iterator[bytes]:
     """Run the mapper of the first round: yield a line for each block of keys."""
-    reducers = _reducers()
+    reducers = reducers_of_job()
     return format_blocks(send_keys(blocks, settings, counters, reducers), reducers)
 
 
 def share_blocks(lines: Iterable[bytes], settings: Settings) -> Iterator[bytes]:
     """Run the reducer of the first round: yield shared keys, from lines grouped by partition."""
+    for part, of, blocks in parts_of(lines):
+        yield from share_keys(blocks, settings, part, of)
+
+
+def parts_of(lines: Iterable[bytes]) -> Iterator[tuple[int, int, Iterator[bytes]]]:
+    """Yield (partition, partitions, its blocks) from lines; StageError unless they are in order."""
     before: set[tuple[int, int]] = set()
     for (part, of), group in groupby(parse_blocks(lines), key=lambda block: block[:2]):
         if (part, of) in before:
             raise StageError("the blocks are not in order; sort them first: LC_ALL=C sort")
         before.add((part, of))
-        yield from share_keys((block for *_, block in group), settings, part, of)
+        yield part, of, (block for *_, block in group)
 
 
 def lines_in_blocks(
     blocks: Iterable[Block], settings: Settings, counters: Counters, shared: BloomFilter | None
 ) -> Iterator[bytes]:
     """Run the mapper of the second or only round: yield a line for each block of keyed lines."""
-    reducers = _reducers()
+    reducers = reducers_of_job()
     return format_blocks(send_lines(blocks, settings, counters, shared, reducers), reducers)
 
 
-def _reducers() -> int:
+def reducers_of_job() -> int:
     return max(1, int(os.environ.get("mapreduce_job_reduces", 1)))
 
 
@@ -217,7 +223,12 @@ def reduce_either(stream: IO[bytes], settings: Settings, counters: Counters) -> 
 
 def read_shared_keys(path: str, settings: Settings) -> BloomFilter | None:
     """Read the filter of shared keys from a file, or from a folder that Hadoop has written."""
-    check_file_name("--shared-keys", path)
+    return read_filter(path, _options(settings), "--shared-keys")
+
+
+def read_filter(path: str, options: bytes, flag: str) -> BloomFilter | None:
+    """Read the filter that an option names, made with options of this fingerprint."""
+    check_file_name(flag, path)
     given = Path(path)
     files = [given]
     if given.is_dir():
@@ -226,8 +237,8 @@ def read_shared_keys(path: str, settings: Settings) -> BloomFilter | None:
         with given.open("rb") as pipe, tempfile.NamedTemporaryFile() as copy:
             copy.writelines(blocks_of(pipe))
             copy.flush()
-            return shared_keys(mapped([Path(copy.name)]), settings)
-    return shared_keys(mapped(files), settings)
+            return BloomFilter.of(mapped([Path(copy.name)]), options)
+    return BloomFilter.of(mapped(files), options)
 
 
 def format_blocks(blocks: Iterable[tuple[int, bytes]], partitions: int) -> Iterator[bytes]:

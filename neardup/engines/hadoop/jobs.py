@@ -134,7 +134,7 @@ def decide_job(asked: Submission, edges: str, output: str, counts: str) -> list[
 def keep_job(asked: Submission, decided: str, output: str) -> list[str]:
     """Return the command line of the job that writes kept or marked lines, one part a split."""
     files = _always({sizes.REDUCERS: 0, **WHOLE_LINES, **_splits(asked)})
-    files += _from_cluster({DECIDED: f"{decided}/part-00000"})
+    files += from_cluster({DECIDED: f"{decided}/part-00000"})
     files += _along(asked)
     parsing = replace(asked.options, counts=None, own_counts=False, not_pairs=None)
     options = flags(replace(asked, options=parsing))
@@ -198,7 +198,7 @@ def streaming(
         *(watching.hadoop(), "jar", watching.streaming_jar()),
         *(word for text in (*defined, *asked.define) for word in ("-D", text)),
         *files,
-        *_from_cluster(asked.kept, shipping.ARCHIVES),
+        *from_cluster(asked.kept, shipping.ARCHIVES),
         *("-archives", ",".join(f"{path}#{name}" for name, path in sent.items())),
         *words,
         *("-cmdenv", "OPENBLAS_NUM_THREADS=1", *shipped),
@@ -269,7 +269,7 @@ def _task_options(asked: Submission, counts: str, shared: str = "") -> tuple[lis
     made = COUNTS in cached
     named = COUNTS if made or COUNTS in sent else None
     options = flags(asked, named, own_counts=made, not_pairs=NOT_PAIRS in sent)
-    return options, [*_from_cluster(cached), *_along(asked, sent)]
+    return options, [*from_cluster(cached), *_along(asked, sent)]
 
 
 def _along(asked: Submission, files: "Mapping[str, str] | None" = None) -> list[str]:
@@ -281,7 +281,7 @@ def _along(asked: Submission, files: "Mapping[str, str] | None" = None) -> list[
     return ["-files", ",".join(sent)] if sent else []
 
 
-def _from_cluster(files: Mapping[str, str], kind: str = FILES) -> list[str]:
+def from_cluster(files: Mapping[str, str], kind: str = FILES) -> list[str]:
     """Return the -D option that copies files {name in a task: path on the cluster} to tasks."""
     # -files and -archives would need URIs that name the file system.
     cached = [f"{quote(path, safe='/:')}#{name}" for name, path in files.items()]

@@ -25,16 +25,17 @@ from neardup.options import table
 from neardup.options.settings import Settings
 from neardup.reading import input_check as flaws
 from neardup.reading import mails, text_rows
-from neardup.reading.blocks import Block, count_lines
+from neardup.reading.blocks import Block, count_lines, in_task
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.decoders import Tasks, merged
 from neardup.reading.folder_walk import Patterns, Walk, path_of
 from neardup.reading.input_files import Unchanged
+from neardup.reading.input_format import InputFormat
 from neardup.reading.row_files import json_row
 from neardup.reading.tally import Rules, Tally
 from neardup.reading.text_rows import DEFAULT_TEXT, FlawError, Record, Row
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError, UsageError, cores, write_to
+from neardup.runtime.program import StageError, UsageError, cores, printable, write_to
 from neardup.stages.kept_steps import KeptSteps
 from neardup.stages.pairs import check_start, reject
 from neardup.stages.repeated_runs import ONE_GO
@@ -42,6 +43,7 @@ from neardup.stages.word_lines import WordLines, Words
 from neardup.tools.documents.document_files import is_archive
 from neardup.tools.documents.documents import SHORT, found_files, json_lines, with_guess
 
+EXCERPT, SQUEEZED = 80, 1000  # characters
 FOR_EACH = 4 << 20  # bytes of the files for each process
 PART_BLOCKS = 64  # blocks of a part that is kept
 Result = TypeVar("Result")
@@ -53,6 +55,16 @@ class RecordText(NamedTuple):
     id: str
     text: str  # as in its field, with the blanks around it
     spans: np.ndarray  # int64 (words, 2): where each word begins and ends, in characters
+
+
+def passage_line(
+    count: int, of: int, words: int, id_: str, text: str, low: int, high: int, shift: int = 0
+) -> bytes:
+    """Return the line of a passage at text[low:high]; shift: where this part of the text begins."""
+    excerpt = " ".join(text[low : min(high, low + SQUEEZED)].split())
+    more = "…" * (len(excerpt) > EXCERPT or high > low + SQUEEZED)
+    place = f"{id_}:{low + shift}-{high + shift}"
+    return f"{count}\t{of}\t{words}\t{place}\t{printable(excerpt[:EXCERPT])}{more}\n".encode()
 
 
 _Read = tuple[int, Block, list[Record]]  # the number of a block, its start, and what is in it
@@ -89,7 +101,9 @@ class RecordTexts:
         self._records: Callable[[Any], Iterator[Record]] = text_rows.text_lines
         if fields := settings.form.fields:
             how = partial(_text, single=single)
-            self._records = partial(text_rows.row_records, fields=fields, content_of=how)
+            self._records = partial(
+                text_rows.row_records, fields=fields, needs_id=in_task(), content_of=how
+            )
         self._words, self.check = Words(settings.form.clean), Unchanged(files).check
         self.places = array("Q")  # of all records, once they are read
 
@@ -155,19 +169,31 @@ class RecordTexts:
 
     def _good(self, blocks: Iterable[_Read]) -> Iterator[bytes]:
         """Yield the words of each record; count the bad lines."""
-        settings, counters = self._settings, self._counters
         for _, block, found in blocks:
-            flawed = [flaws.BadLine(0, block.data, block.flaw)] if block.flaw else []
-            bad = flawed + [flaws.BadLine(r.number, r.shown, r.flaw) for r in found if r.flaw]
-            good = [record for record in found if not record.flaw]
-            if not flawed:
-                check_start(block, len(good), bad, settings, counters)
-            for each in bad:
-                reject(block, each, settings, counters)
-            counters.add("records", len(good))
-            for record in good:
+            for record in self._counted(block, found):
                 self.places.append(block.first + record.number)
                 yield record.content
+
+    def _counted(self, block: Block, found: Sequence[Record]) -> list[Record]:
+        """Return the records of a block, and count them and its bad lines."""
+        settings, counters = self._settings, self._counters
+        flawed = [flaws.BadLine(0, block.data, block.flaw)] if block.flaw else []
+        bad = flawed + [flaws.BadLine(r.number, r.shown, r.flaw) for r in found if r.flaw]
+        good = [record for record in found if not record.flaw]
+        if not flawed:
+            check_start(block, len(good), bad, settings, counters)
+        for each in bad:
+            reject(block, each, settings, counters)
+        counters.add("records", len(good))
+        return good
+
+    def of_blocks(self, blocks: Iterable[Block]) -> Iterator[tuple[int, Record]]:
+        """Yield each record of blocks with its place and its text; count it, and bad lines."""
+        self._counters.add("records", 0)
+        self._counters.max_bad = self._settings.max_bad
+        for block in blocks:
+            for record in self._counted(block, self._of(block)):
+                yield block.first + record.number, record
 
     def again(
         self, lines: WordLines, wanted: np.ndarray, of: Callable[[RecordText], Result]
@@ -239,6 +265,20 @@ def _text(row: Row, fields: text_rows.Fields, single: bool) -> str:
     if not isinstance(text, str) or not whole:
         raise FlawError(flaws.NOT_A_TEXT)
     return text
+
+
+def check_words(form: InputFormat) -> None:
+    """Raise UsageError if records have no words, or if it is not known where these are."""
+    if form.shingle is None:
+        raise UsageError(
+            f"lines of {form.input} have no words; passages is for tables and texts; name "
+            "their format, as in --input text"
+        )
+    if "html" in form.clean.names:
+        raise UsageError(
+            "--clean html: a word may have a tag inside, so places in pages are not known; leave "
+            "html out, or name a folder of pages, whose texts are then read"
+        )
 
 
 OF_ROWS = set(table.READING) - {"--encoding"}

@@ -49,13 +49,18 @@ from neardup.tools.documents.document_files import is_archive
 from neardup.tools.documents.documents import check_failures
 from neardup.tools.documents.passage_rows import COLUMNS as SHARES
 from neardup.tools.documents.passage_rows import Shares, counted, cut_places
-from neardup.tools.documents.passage_texts import RecordText, RecordTexts, write_documents
+from neardup.tools.documents.passage_texts import (
+    RecordText,
+    RecordTexts,
+    check_words,
+    passage_line,
+    write_documents,
+)
 
 PROGRAM, NAME = "python3 -m neardup passages", "neardup passages"
 FLAGS = (*table.READING, "--clean", "--mark-prefix", "--max-line", "--max-bad", "--strict")
 PASSAGES = fields_table(count=int, records=int, words=int, place=str, excerpt=str)
 DEFAULT_LENGTH, MAX_LENGTH, MAX_RECORDS = "50", 1 << 20, 1 << 40
-EXCERPT, SQUEEZED = 80, 1000  # characters
 BIGGEST = 1 << 62
 PAGE = "neardup.tools.report.passage_page"  # imported only for --report
 ORDERS, OUTPUTS = ("words", "count", "saved"), ("passages", "kept", "marked")
@@ -270,11 +275,8 @@ def listing(texts: RecordTexts, lines: WordLines, found: np.ndarray, by: str) ->
             sizes = (BIGGEST - size for size in sizes_of(by, count, words))
             key = b"%016x%016x%016x%016x" % (*sizes, first, begin)
             low, high = int(each.spans[word, 0]), int(each.spans[word + words - 1, 1])
-            excerpt = " ".join(each.text[low : min(high, low + SQUEEZED)].split())
-            more = "…" * (len(excerpt) > EXCERPT or high > low + SQUEEZED)
-            place = f"{each.id}:{low}-{high}"
-            line = f"{count}\t{of}\t{words}\t{place}\t{printable(excerpt[:EXCERPT])}{more}\n"
-            some.append(key + b"\t" + line.encode())
+            line = passage_line(count, of, words, each.id, each.text, low, high)
+            some.append(key + b"\t" + line)
         return some
 
     return chain.from_iterable(texts.again(lines, np.unique(found[1]), listed))
@@ -318,17 +320,7 @@ def _command_line() -> tuple[argparse.Namespace, table.Options]:
             raise UsageError(f"{flag} is for folders, and {args.files[0]} is a file; leave it out")
     check_files(args.files)
     check_regular(args.files)
-    settings = Settings.of(options)
-    if settings.form.shingle is None:
-        raise UsageError(
-            f"lines of {settings.form.input} have no words; passages is for tables and texts; name "
-            "their format, as in --input text"
-        )
-    if "html" in settings.form.clean.names:
-        raise UsageError(
-            "--clean html: a word may have a tag inside, so places in pages are not known; leave "
-            "html out, or name a folder of pages, whose texts are then read"
-        )
+    check_words(Settings.of(options).form)
     return args, options
 
 

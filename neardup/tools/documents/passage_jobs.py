@@ -1,0 +1,127 @@
+"""Find passages on a Hadoop cluster, with Hadoop Streaming jobs.
+
+    python3 -m neardup.tools.documents.passage_jobs /data/articles /data/passages
+
+The jobs are those of `passage_steps`: which windows occur twice, where they are, and passages.
+"""
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+from neardup.runtime.interpreter import require
+
+if __name__ == "__main__":  # otherwise the importing program did so
+    require("numpy", name="passage_jobs.py")
+
+from neardup.engines.hadoop import hdfs_folders, jobs, shipping, sizes, watching
+from neardup.engines.hadoop.step_jobs import BY_FIRST_FIELD, PARTITIONER, STEP_JOB_OPTIONS, StepRun
+from neardup.engines.pipe import check_unchanged
+from neardup.options import table
+from neardup.options.settings import Settings, with_input
+from neardup.reading.input_files import format_input_files
+from neardup.runtime import summary
+from neardup.runtime.counters import Counters
+from neardup.runtime.flags import flags
+from neardup.runtime.program import end_on_signals, run
+from neardup.tools.documents.passage_tasks import PASSAGE_FLAGS, PASSAGE_OPTIONS
+from neardup.tools.documents.passage_texts import check_words
+
+NAME = "passage_jobs.py"
+SHARED, RUNS = "shared", "runs"
+DESCRIPTION = """Find passages on a Hadoop cluster: runs of words that occur in several texts.
+
+INPUT is a file, a folder or a pattern: JSON lines with ids, or lines with --input text, plain, .gz
+or .bz2.  OUTPUT is a new folder for the lines of `neardup passages`, in another order:
+
+    python3 -m neardup.tools.documents.passage_jobs --length 50 /data/articles /data/passages
+
+The first place of a passage is that in the first file by path.  The nodes need numpy.
+"""
+
+
+def main() -> None:
+    end_on_signals()
+    own = (*flags("inputs INPUT…\noutput_folder OUTPUT"), *PASSAGE_OPTIONS, *STEP_JOB_OPTIONS)
+    parser = table.parser(NAME, DESCRIPTION, PASSAGE_FLAGS, own, table.OF_READERS)
+    args = parser.parse_intermixed_args()
+    PassageRun(args).carry_out()
+
+
+class PassageRun(StepRun):
+    """A run over texts; `listed` are the files of the input."""
+
+    def __init__(self, args: Namespace):
+        super().__init__(args, args.output_folder, "passages")
+        asked = with_input(table.Options.of(args))
+        self.settings = Settings.of(asked)
+        check_words(self.settings.form)
+        self.settings.form.check_task()
+        hdfs_folders.check(args.inputs, (), [args.output_folder], overwrite=False)
+        given = {flag: asked.value(flag) for flag in PASSAGE_FLAGS}
+        given |= {"--length": args.length, "--min-records": args.min_records}
+        words = [f"{flag}={value}" for flag, value in given.items() if value not in (None, False)]
+        self.words = ["--strict" if word == "--strict=True" else word for word in words]
+        self.task("step.py", *self.words)  # UsageError for words that cannot be passed
+        self.listed = sizes.listed(args.inputs)
+
+    def carry_out(self) -> None:
+        """Run the jobs; StageError, after the answer, if too many lines are bad."""
+        _, runs, _ = self.run([self.shared_job, self.runs_job, self.lines_job])
+        counters = Counters("passages")
+        for name, count in {"records": 0, **runs.counters()}.items():
+            counters.add(name, count)
+        watching.say(summary.describe([counters.as_dict()], summary.SHORT_SUMMARY))
+        summary.judged(counters.counts, self.settings.max_bad)
+
+    def shared_job(self) -> list[str]:
+        return self._records(SHARED, ("hashes", "shared"), jobs.PLAIN)
+
+    def runs_job(self) -> list[str]:
+        return self._records(RUNS, ("windows", "runs"), BY_FIRST_FIELD)
+
+    def lines_job(self) -> list[str]:
+        """Return the command line of the job that prints; StageError if the input was changed."""
+        check_unchanged(self.listed, sizes.listed(self.args.inputs))
+        words = [
+            "-mapper",
+            "cat",
+            "-reducer",
+            self.task("step.py", "passages", "lines", *self.words),
+        ]
+        words += ["-input", f"{self.between}/{RUNS}", "-output", self.output]
+        return self.streaming("lines", {**self._reduced, **BY_FIRST_FIELD}, [*PARTITIONER, *words])
+
+    @property
+    def _reduced(self) -> dict[str, object]:
+        return {
+            sizes.REDUCERS: self.args.reducers,
+            **sizes.reduce_properties(self.args.memory),
+        }
+
+    def _records(
+        self, name: str, steps: Sequence[str], own: "dict[str, object] | dict[str, str]"
+    ) -> list[str]:
+        """Return the command line of a job that reads the input."""
+        names = shipping.kept_bytes(format_input_files((), (file.name for file in self.listed)))
+        task = partial(self.task, "step.py", "passages")
+        options = [*self.words, f"--input-files={jobs.LIST}"]
+        always: list[str] = []
+        if name == RUNS:
+            options.append(f"--shared={jobs.SHARED}")
+            always = jobs.from_cluster({jobs.SHARED: f"{self.between}/{SHARED}"})
+        words = [*PARTITIONER] * (name == RUNS)
+        words += [word for each in self.args.inputs for word in ("-input", each)]
+        words += ["-output", f"{self.between}/{name}", "-mapper", task(steps[0], *options)]
+        words += ["-reducer", task(steps[1], *self.words)]
+        recursive = {"mapreduce.input.fileinputformat.input.dir.recursive": "true"}
+        files = [*always, "-files", f"{names}#{jobs.LIST}"]
+        return self.streaming(name, {**self._reduced, **recursive, **own}, words, files)
+
+
+if __name__ == "__main__":
+    sys.exit(run(NAME, main))

@@ -1,0 +1,344 @@
+r"""Find passages in steps, with a sort between them: as a pipe, or on a cluster.
+
+    records ─ hashes ─▶ sort ─ shared ─▶ SHARED
+    records ─ windows (SHARED) ─▶ sort ─ runs ─▶ sort ─ lines ─▶ passages
+
+A window is K consecutive words of a record.  The first steps send a hash of each window, and find
+those that occur twice.  Only for these, `windows` writes two kinds of lines:
+
+    WINDOW TAB PLACE+WORD TAB BEFORE TAB BEHIND       by their words: to count their places
+    PLACE TAB !WORD TAB OPTIONS TAB ID TAB CHARACTER TAB TEXT       by record: to print
+
+`runs` writes one line for each window that occurs twice, with its first place as the key; `lines`
+joins the windows of a record to passages as `repeated_runs` does, and prints them.  So the lines
+are those of one machine, in another order.
+
+A hash in SHARED has 40 bits, and another window with it costs bytes.  WINDOW is 144 bits of a
+cryptographic hash of the words (BLAKE2b), so that different words are never counted as the same.
+
+Bytes sent: 5 for each window (fewer where a mebibyte of words has it more than twice); for each one
+that occurs twice, 85 and about 60 for its first place; twice, the text around them.
+
+Memory: `hashes` and `windows`, some 100 bytes for each word of a mebibyte, or of the longest text;
+`shared`, a filter of 4 bytes for each shared window, up to 256 MiB; `lines`, the lines of a record.
+
+Letters: K words of a window (`width`).
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from itertools import chain, groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+import numpy as np
+
+from neardup.reading.cleaning import Cleaning
+from neardup.reading.input_format import PROBED
+from neardup.reading.text_rows import Record
+from neardup.runtime.program import StageError, shown
+from neardup.sets.ragged import first_of_run
+from neardup.stages.candidate_keys import (
+    DIGEST_BITS,
+    MAPPED_BYTES,
+    BloomFilter,
+    digests_of,
+    filter_part,
+    fingerprint,
+    partition_of,
+)
+from neardup.stages.external_group import grouped
+from neardup.stages.phases import format_blocks, gathered, parts_of
+from neardup.stages.repeated_runs import Hashing, hashed
+from neardup.stages.word_lines import Words
+from neardup.tools.documents.passage_texts import passage_line
+
+BATCH_BYTES = 1 << 20  # of words
+BASE, FACTOR = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F  # of the hash in the filter
+DIGEST_BYTES, OPTIONS_BYTES = DIGEST_BITS // 8, 16
+WINDOW_BYTES, WINDOW_DIGITS, PLACE_DIGITS = 18, 24, 16
+SIDE_DIGITS = 12  # of the windows before and behind
+TEXT_MARK, NONE = b"!", b"-"
+NOT_SORTED = "the lines are not sorted; put LC_ALL=C sort before this step"
+
+
+class PassageOptions(NamedTuple):
+    """What decides about the passages; all steps need the same."""
+
+    width: int
+    least: int  # of records
+    clean: Cleaning
+
+    @property
+    def digest(self) -> bytes:
+        """A hash of the options that windows depend on, and of how this version finds words."""
+        words = Words(self.clean).line(" ".join(PROBED)).hex()
+        return fingerprint({"--length": str(self.width), "--clean": str(self.clean), "": words})
+
+    @property
+    def hashing(self) -> Hashing:
+        return Hashing(self.width, BASE, FACTOR)
+
+
+class _WordedText(NamedTuple):
+    place: int
+    id: bytes
+    text: str
+    line: bytes  # its words, see `word_lines`
+
+
+Records = Iterable[tuple[int, Record]]  # with their places
+
+
+def _batches(records: Records, words: Words) -> Iterator[list[_WordedText]]:
+    held: list[_WordedText] = []
+    size = 0
+    for place, record in records:
+        held.append(
+            _WordedText(place, record.id, record.content, words.line(record.content) + b"\n")
+        )
+        size += len(held[-1].line)
+        if size >= BATCH_BYTES:
+            yield held
+            held, size = [], 0
+    yield held
+
+
+# ---- which windows occur twice
+
+
+def hashes(records: Records, options: PassageOptions, partitions: int) -> Iterator[bytes]:
+    """Yield blocks of the hashes of all windows, as lines; at least one for each partition."""
+
+    def pieces() -> Iterator[tuple[int, bytes]]:
+        for batch in _batches(records, Words(options.clean)):
+            _, runs = hashed(b"".join(text.line for text in batch), options.hashing)
+            digests = np.sort(digests_of(runs[runs > 0]))
+            new = first_of_run(digests)
+            digests = digests[new | np.append(False, new[:-1])]  # twice is enough
+            part = partition_of(digests, partitions)
+            order = np.argsort(part, kind="stable")
+            short = digests[order].astype(">u8").view(np.uint8).reshape(-1, 8)[:, -DIGEST_BYTES:]
+            bounds = np.searchsorted(part[order], np.arange(partitions + 1)).tolist()
+            for number, (low, high) in enumerate(zip(bounds, bounds[1:])):
+                yield number, short[low:high].tobytes()
+
+    found = ((part, options.digest + block) for part, block in gathered(pieces()))
+    return format_blocks(found, partitions)
+
+
+def shared(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield a filter of the hashes that occur twice, as lines, from sorted blocks of hashes."""
+    for part, of, blocks in parts_of(lines):
+        first = next(blocks)
+        options = first[:OPTIONS_BYTES]
+        found = map(_twice, grouped(_rows(block, options) for block in chain([first], blocks)))
+        yield from filter_part(found, part, of, options, MAPPED_BYTES)
+
+
+def _rows(block: bytes, options: bytes) -> np.ndarray:
+    """Return rows of hashes, with zeros as values: uint64 (n, 2)."""
+    if (
+        block[:OPTIONS_BYTES] != options
+        or len(block) % DIGEST_BYTES != OPTIONS_BYTES % DIGEST_BYTES
+    ):
+        raise StageError(
+            "expected blocks that `step.py passages hashes` made with one --length and --clean"
+        )
+    data = np.frombuffer(block, np.uint8, offset=OPTIONS_BYTES).reshape(-1, DIGEST_BYTES)
+    rows = np.zeros((len(data), 16), np.uint8)
+    rows[:, 8 - DIGEST_BYTES : 8] = data
+    return rows.view(">u8").astype(np.uint64)
+
+
+def _twice(rows: np.ndarray) -> np.ndarray:
+    digests = rows[:, 0]
+    new = first_of_run(digests)
+    return digests[new & np.append(~new[1:], False)]
+
+
+# ---- where they are
+
+
+def windows(
+    records: Records, options: PassageOptions, known: BloomFilter | None
+) -> Iterator[bytes]:
+    """Yield a line for each window that may occur twice, and lines with the texts around them."""
+    words = Words(options.clean)
+    for batch in _batches(records, words):
+        starts, runs = hashed(b"".join(text.line for text in batch), options.hashing)
+        if known is None:
+            continue
+        passed = (runs > 0) & known.has(runs)
+        ends = np.cumsum([0, *(len(text.line) for text in batch)])
+        bounds = np.searchsorted(starts, ends).tolist()
+        for text, begin, low, high in zip(batch, ends.tolist(), bounds, bounds[1:]):
+            if len(some := np.flatnonzero(passed[low:high])):
+                at = [*(starts[low:high] - begin).tolist(), len(text.line) - 1]
+                yield from _of_text(text, some, at, options.width)
+                yield from _texts(text, some, at, words, options)
+
+
+def _of_text(text: _WordedText, some: np.ndarray, at: Sequence[int], width: int) -> Iterator[bytes]:
+    """Yield the lines of windows that begin with some words; word i begins at byte at[i]."""
+    last = len(at) - 1 - width
+    near = np.unique(np.concatenate([some - 1, some, some + 1]))
+    found = {
+        word: b64encode(
+            blake2b(text.line[at[word] : at[word + width]], digest_size=WINDOW_BYTES).digest()
+        )
+        for word in near[(near >= 0) & (near <= last)].tolist()
+    }
+    for word in some.tolist():
+        sides = (found.get(word + step, NONE)[:SIDE_DIGITS] for step in (-1, 1))
+        yield b"%b\t%016x%08x\t%b\t%b\n" % (found[word], text.place, word, *sides)
+
+
+def _texts(
+    text: _WordedText, some: np.ndarray, at: Sequence[int], words: Words, options: PassageOptions
+) -> Iterator[bytes]:
+    """Yield the lines of the texts around windows, which begin with some words."""
+    spans = words.spans(text.text)
+    found = []
+    for stretch in np.split(some, np.flatnonzero(np.diff(some) > options.width) + 1):
+        first, stop = int(stretch[0]), int(stretch[-1]) + options.width
+        low, high = int(spans[first, 0]), int(spans[stop - 1, 1])
+        part = text.text[low:high]
+        alike = words.line(part) == text.line[at[first] : at[stop]]
+        if not (alike and np.array_equal(words.spans(part) + low, spans[first:stop])):
+            found = [(0, 0, text.text)]  # it has words that the part reads differently
+            break
+        found.append((first, low, part))
+    for first, low, part in found:
+        shown = json.dumps(part, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        head = text.place, first, options.digest, text.id, low
+        yield b"%016x\t!%08x\t%b\t%b\t%d\t%b\n" % (*head, shown)
+
+
+# ---- passages
+
+
+def runs(lines: Iterable[bytes], least: int) -> Iterator[bytes]:
+    """Yield a line for each window that occurs twice, by its first place; texts are unchanged.
+
+    lines: sorted
+    """
+    for key, group in _by_key(lines):
+        if len(key) == PLACE_DIGITS:
+            for fields in group:
+                if not _expect(fields, 6, "windows")[1].startswith(TEXT_MARK):
+                    raise _unlike(fields, "windows")
+                yield b"\t".join(fields) + b"\n"
+            continue
+        count = records = 0
+        first = last = b""
+        sides: list[bytes | None] = []
+        for fields in group:
+            at, *beside = _expect(fields, 4, "windows")[1:]
+            if count == 0:
+                first, sides = at, [None if side == NONE else side for side in beside]
+            elif at <= last:
+                raise StageError(NOT_SORTED)
+            count += 1
+            records += at[:PLACE_DIGITS] != last[:PLACE_DIGITS]
+            sides = [one if one == other else None for one, other in zip(sides, beside)]
+            last = at
+        if count > 1 and records >= least:
+            before, behind = (b"1" if side else b"0" for side in sides)
+            row = first[:PLACE_DIGITS], first[PLACE_DIGITS:], count, records, before, behind
+            yield b"%b\t%b\t%d\t%d\t%b\t%b\n" % row
+
+
+def passage_lines(lines: Iterable[bytes], options: PassageOptions) -> Iterator[bytes]:
+    """Yield the lines of passages from the sorted output of `runs`."""
+    words = Words(options.clean)
+    for place, group in _by_key(lines):
+        texts: list[_SentText] = []
+        rows: list[_FirstPlace] = []
+        for fields in group:
+            _, at, made, id_, low, text = _expect(fields, 6, "runs")
+            try:
+                if not at.startswith(TEXT_MARK):
+                    rows.append(
+                        _FirstPlace(int(at, 16), int(made), int(id_), low == b"1", text == b"1")
+                    )
+                    continue
+                whole = json.loads(text.decode("utf-8", "surrogatepass"))
+                texts.append(_SentText(int(at[1:], 16), int(low), id_.decode(), whole))
+            except ValueError:
+                raise _unlike(fields, "runs") from None
+            if made != options.digest:
+                raise StageError(
+                    "the windows were made with another --length or --clean; give all steps the "
+                    "same"
+                )
+        if rows:
+            yield from _of_record(place, texts, rows, words, options.width)
+
+
+class _SentText(NamedTuple):
+    """A part of a text, and its first word and character in it."""
+
+    word: int
+    low: int
+    id: str
+    text: str
+
+
+class _FirstPlace(NamedTuple):
+    """A window at its first place, and whether all places have one window before, or behind."""
+
+    word: int
+    places: int
+    records: int
+    before: bool
+    behind: bool
+
+
+def _of_record(
+    place: bytes, texts: Sequence[_SentText], rows: Sequence[_FirstPlace], words: Words, width: int
+) -> Iterator[bytes]:
+    """Yield the lines of passages whose first place is in a record, in order."""
+    firsts, heads = [part.word for part in texts], [0]
+    for i, (row, other) in enumerate(zip(rows, rows[1:]), 1):
+        if not (other.word == row.word + 1 and row.behind and other.before):
+            heads.append(i)
+    number, spans = -1, np.empty((0, 2), np.int64)
+    for head, stop in zip(heads, [*heads[1:], len(rows)]):
+        row, size = rows[head], stop - head + width - 1
+        found = bisect_right(firsts, row.word) - 1
+        if found >= 0 and found != number:
+            number, spans = found, words.spans(texts[found].text)
+        at = row.word - firsts[found] if found >= 0 else 0
+        if found < 0 or at + size > len(spans):
+            raise StageError(f"no text for {shown(place)}; run the step windows again")
+        part = texts[found]
+        low, high = int(spans[at, 0]), int(spans[at + size - 1, 1])
+        yield passage_line(row.places, row.records, size, part.id, part.text, low, high, part.low)
+
+
+def _by_key(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Iterator[list[bytes]]]]:
+    """Yield each first field and the fields of its lines; StageError if they are not in order."""
+    rows = (line.rstrip(b"\n").split(b"\t") for line in lines)
+    last = b""
+    for key, group in groupby(rows, itemgetter(0)):
+        if key <= last:
+            raise StageError(NOT_SORTED if last else "a line has no key; run the step before again")
+        last = key
+        yield key, group
+
+
+def _expect(fields: list[bytes], number: int, step: str) -> list[bytes]:
+    if len(fields) != number:
+        raise _unlike(fields, step)
+    return fields
+
+
+def _unlike(fields: list[bytes], step: str) -> StageError:
+    line = shown(b"\t".join(fields))
+    return StageError(f"expected the lines that `step.py passages {step}` prints, got {line}")

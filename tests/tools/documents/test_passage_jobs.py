@@ -1,0 +1,93 @@
+"""The jobs that find passages on Hadoop, and what is refused, without a cluster."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.engines import ROOT, Result, run
+from tests.support.fake_hadoop import FILE, fake_hadoop, was_asked
+
+JOBS = [sys.executable, str(ROOT / "neardup/tools/documents/passage_jobs.py")]
+NOT_THERE = 'if [ "$1 $2" = "fs -test" ]; then exit 1; fi'
+LISTED = f'if [ "$1 $2" = "fs -ls" ]; then echo "{FILE} /in/b.jsonl"; echo "{FILE} /in/a.jsonl"; fi'
+# An output of its own for each test: two runs at the same time may not write to one.
+RUNS = """if [ "$1" = jar ]; then echo 'Running job: job_1_0001' >&2; fi"""
+
+
+def attempt(tmp: Path, *words: str, hadoop: tuple[str, ...] = (NOT_THERE, LISTED, RUNS)) -> Result:
+    return run([*JOBS, *words], tmp, **fake_hadoop(tmp, *hadoop))
+
+
+def test_three_jobs_with_the_same_options(tmp_path: Path) -> None:
+    words = ["--input=text", "--length=7", "--min-records=2", "--clean=accents", "--strict"]
+    result = attempt(tmp_path, *words, "/in", "/passages1")
+    assert result.code == 0, result.err
+    shared, runs, lines = [line for line in was_asked(tmp_path) if line.startswith("jar ")]
+    options = "--input=text --clean=accents --strict --length=7 --min-records=2"
+    task = "python3 neardup-job/step.py passages"
+    files = "--input-files=input-files"
+    assert f"-mapper {task} hashes {options} {files} -reducer {task} shared {options}" in shared
+    assert "key.fields" not in shared
+    assert f"-mapper {task} windows {options} {files} --shared=shared-keys " in runs
+    assert f"-reducer {task} runs {options}" in runs
+    between = runs[runs.index("mapreduce.job.cache.files=") :].split("/shared#shared-keys")[0]
+    assert f"-output {between.partition('=')[2]}/shared" in shared
+    assert f"-mapper cat -reducer {task} lines {options}" in lines
+    assert "-output /passages1" in lines
+    assert all("KeyFieldBasedPartitioner" in line for line in (runs, lines))
+    (sent,) = {word for word in shared.split() if word.endswith("#input-files")}
+    assert Path(sent.partition("#")[0]).read_bytes() == b"new\t/in/a.jsonl\nnew\t/in/b.jsonl\n"
+    assert was_asked(tmp_path)[-1] == "fs -touchz /passages1/_neardup"
+
+
+def test_a_changed_input_is_refused_before_the_answer(tmp_path: Path) -> None:
+    grows = f'if [ "$1 $2" = "fs -ls" ]; then echo "{FILE} /in/$(wc -l <{tmp_path}/asked)"; fi'
+    result = attempt(tmp_path, "--input=text", "/in", "/passages2", hadoop=(NOT_THERE, grows, RUNS))
+    assert result.code == 1
+    assert "changed while it was read; run again" in result.err
+    assert not any("-output /passages2" in line for line in was_asked(tmp_path))
+    assert was_asked(tmp_path)[-1].startswith("fs -rm -r -f -skipTrash /_neardup-")
+
+
+def test_bad_lines_are_counted_and_too_many_are_an_error(tmp_path: Path) -> None:
+    """They are counted in the job that reads the texts for the answer."""
+    for bad, code in ((1, 0), (30, 1)):
+        counts = f"\\tneardup\\n\\t\\trecords=10\\n\\t\\tbad lines: no id={bad}\\n"
+        says = f'case "$*" in *" windows "*) printf "{counts}" >&2;; esac'
+        tmp = tmp_path / f"{bad}"
+        tmp.mkdir()
+        result = attempt(
+            tmp, "--input=text", "/in", "/passages3", hadoop=(NOT_THERE, LISTED, RUNS, says)
+        )
+        assert result.code == code, result.err
+        assert "passages: 10 records" in result.err
+        assert was_asked(tmp)[-1] == "fs -touchz /passages3/_neardup"
+        assert f"{bad} bad line" in result.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["/in", "/out"], "lines of shingles have no words"),
+        (["--input=csv", "/in", "/out"], "--input csv: tasks split a file at line ends"),
+        (["--input=jsonl", "--id=", "/in", "/out"], "--id '': a task reads some lines"),
+        (["--input=jsonl", "--text=a b", "/in", "/out"], "Hadoop cannot pass '--text=a b'"),
+        (["--input=text", "/in,/more", "/out"], "Hadoop would take the comma"),
+        (["--input=text", "--length=0", "/in", "/out"], "--length: "),
+        (["--input=text", "/in"], "required: OUTPUT"),
+    ],
+)
+def test_refusals(words: list[str], said: str, tmp_path: Path) -> None:
+    result = attempt(tmp_path, *words)
+    assert (result.code, result.out) == (2, b"")
+    assert said in result.err
+    assert "passage_jobs.py: " in result.err
+
+
+def test_an_output_that_exists_is_refused(tmp_path: Path) -> None:
+    result = attempt(tmp_path, "--input=text", "/in", "/out", hadoop=(LISTED,))
+    assert result.code == 1
+    assert "/out already exists; name a new folder" in result.err
