@@ -307,7 +307,8 @@ def _is_reduced(a: Facts, b: Facts) -> bool:
 
 def _is_clipped(a: Facts, b: Facts) -> bool:
     more = a.get("clipped", 0) > 1.2 * b.get("clipped", 1) + CLIPPED
-    return more and other_colours(a, b) and b.get("colour", 0) >= GREY and not _is_noisier(b, a)
+    unlike = other_colours(a, b) and b.get("colour", 0) >= GREY and not has_frame(b, a)
+    return more and unlike and not _is_noisier(b, a)
 
 
 def _is_grey(a: Facts, b: Facts) -> bool:

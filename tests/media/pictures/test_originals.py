@@ -95,6 +95,22 @@ def test_a_file_is_before_the_one_made_from_it(scene: Image.Image, tmp_path: Pat
     assert compare([tmp_path / "z.webp", tmp_path / "a.jpg"])[1] == [0, 1]
 
 
+def test_an_original_is_before_its_copies_though_one_has_a_black_frame(
+    scene: Image.Image, tmp_path: Path
+) -> None:
+    """A frame lessens the share of white, so that the picture without it looked clipped."""
+    scene = scene.copy()
+    scene.paste("white", (96, 180, 330, 264))
+    values = np.asarray(scene) + np.random.default_rng(1).normal(0, 4, (HIGH, WIDE, 3))
+    original = Image.fromarray(np.clip(values, 0, 255).astype(np.uint8))
+    original.save(tmp_path / "z.png")
+    original.save(tmp_path / "a.jpg", quality=70)
+    ImageOps.expand(original, 26, "black").save(tmp_path / "b.png")
+    facts, order = compare([tmp_path / name for name in ("z.png", "a.jpg", "b.png")])
+    assert order[0] == 0, facts
+    assert facts[0]["changes"] == []
+
+
 def drawn() -> Image.Image:
     """A drawing on white, of boxes and a bar that goes from black to white."""
     dice = np.random.default_rng(5)
