@@ -139,7 +139,7 @@ def on_dask(runs: list[dict[str, Any]]) -> Iterator[str]:
     if not some:
         return
     yield from DASK.splitlines()
-    yield "| records | run | CPU seconds | seconds | load | all, MiB | workers killed | answer |"
+    yield "| records | run | CPU seconds | seconds | load | all, MiB | killed | answer |"
     yield "|---:|---|---:|---:|---:|---:|---:|---|"
     for run in some:
         yield cells(run, "Dask", str(run["kills"]), f"`{run['digest']}`")
@@ -355,8 +355,9 @@ finished steps of the last ten seconds may be done again, too.
 DASK = """
 ## On Dask
 
-`neardup dask --workers 4` on the same two cores. The newest of its four processes is killed
-(SIGKILL), and later the one that has replaced it. CPU seconds include those of killed workers.
+`neardup dask --workers 4` on the same two cores. *Killed*: so many times the newest of its four
+processes (SIGKILL), the second time the one that has replaced the first. CPU seconds include those
+of killed workers, and grow with the load.
 
 """
 REAL = """
