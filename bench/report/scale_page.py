@@ -155,9 +155,9 @@ def real(runs: list[dict[str, Any]]) -> Iterator[str]:
         yield "|---:|---|---:|---:|---:|---:|---:|"
         yield cells(run, run["output"], f"{run['records removed']:,}")
         yield ""
-        yield f"The {textwrap.fill(run['audit'], 100)}."
+        yield f"The {textwrap.fill(run['audit'], 100)}." if run["audit"] else STOPPED
         yield ""
-        yield "The records that most others are removed for, each with two of these:"
+        yield from LOOKED_AT.splitlines()
         yield ""
         yield "| removed | kept path, and two removed ones |"
         yield "|---:|---|"
@@ -167,7 +167,7 @@ def real(runs: list[dict[str, Any]]) -> Iterator[str]:
 
 def cells(run: dict[str, Any], name: str, *more: str) -> str:
     """Return a row of a table: what a run was, what it took, and more."""
-    all_ = f"{run['all'] / 2**20:,.0f}"
+    all_ = f"{run['all'] / 2**20:,.0f}" if "all" in run else "–"
     took = f"{run['cpu']:,.1f}", f"{run['seconds']:,.0f}", f"{run['load']:.0f}", all_
     return f"| {' | '.join([format(run['records'], ','), name, *took, *more])} |"
 
@@ -368,6 +368,10 @@ The paths of all files in the packages of three releases of Debian ({megabytes:,
 `--input text --shingle char:3 --threshold 0.95 --output kept --removed FILE`.
 
 """
+STOPPED = """The figures are those until the kept rows were written. The audit was stopped
+before its end, for lack of time; so neither recall nor memory is known."""
+LOOKED_AT = """The records that most others are removed for, each with two of these. Looked at, they
+are numbered test data, or a file for each language, of one folder each; paths, not copies:"""
 RECKONED = """
 ## Reckoned, not run
 
