@@ -60,8 +60,11 @@ def unwaited_seconds(session: int) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def kill_all(session: int) -> None:
+def kill_all(session: int) -> float:
+    """Kill all processes of a session; return the CPU seconds that are known only now."""
+    lost = unwaited_seconds(session)
     os.killpg(session, signal.SIGKILL)
+    return lost
 
 
 class Measured:
@@ -76,7 +79,7 @@ class Measured:
         answer: Path,
         kills: int = 0,
         between: float = 0,
-        kill: Callable[[int], None] = kill_all,
+        kill: Callable[[int], float] = kill_all,
     ):
         rng, began, before = random.Random(1), time.monotonic(), os.times()
         self.peak = self.own = self.largest = self.kills = 0
@@ -89,8 +92,7 @@ class Measured:
                 self.peak, self.own = max(self.peak, now[0]), max(self.own, now[1])
                 self.largest = max(self.largest, now[2])
                 if self.kills < kills and time.monotonic() > until:
-                    lost += unwaited_seconds(process.pid) if kill is kill_all else 0
-                    kill(process.pid)
+                    lost += kill(process.pid)
                     self.kills += 1
                     until = time.monotonic() + rng.uniform(0, 2 * between)
                 with suppress(subprocess.TimeoutExpired):

@@ -111,7 +111,7 @@ def on_dask(folder: Path, records: int) -> Iterator[dict[str, Any]]:
             between = run.seconds / 6  # so that the second one comes in time, too
 
 
-def kill_newest(session: int) -> None:
+def kill_newest(session: int) -> float:
     """Kill the newest worker of Dask in a session: next time, the one that has replaced it."""
     workers = []
     for entry in Path("/proc").iterdir():
@@ -120,6 +120,7 @@ def kill_newest(session: int) -> None:
             if is_worker and os.getsid(int(entry.name)) == session:
                 workers.append(int(entry.name))
     os.kill(max(workers), signal.SIGKILL)
+    return 0.0  # its seconds: Dask waits for it
 
 
 def of_paths(folder: Path, paths: Path) -> Iterator[dict[str, Any]]:

@@ -41,10 +41,10 @@ def test_seconds_of_killed_children_count(tmp_path: Path) -> None:
     code += f"os.path.exists('burnt') or subprocess.run([sys.executable, '-c', {burn!r}])"
     command = [sys.executable, "-c", f"import os\nos.chdir({str(tmp_path)!r})\n{code}"]
 
-    def kill(session: int) -> None:
+    def kill(session: int) -> float:
         while not (tmp_path / "burnt").exists():
             time.sleep(0.05)
-        killed_runs.kill_all(session)
+        return killed_runs.kill_all(session)
 
     run = killed_runs.Measured(command, tmp_path / "answer", 1, 0.01, kill)
     assert run.kills == 1

@@ -40,13 +40,13 @@ def folder(command: str, request: pytest.FixtureRequest, tmp_path: Path) -> Path
 
 
 def many(command: str, folder: Path) -> Path:
-    """Write equal files, enough for a run of some seconds, to a folder; return it."""
+    """Write equal files of one date, enough for a run of some seconds, to a folder; return it."""
     if command == "images":
         path = saved(drawing(1).resize((1600, 1200)), folder / "0.png")
     else:
         path = filmed(film(1), folder / "0.mp4")
     for k in range(1, MANY):
-        shutil.copy(path, folder / f"{k}{path.suffix}")
+        shutil.copy2(path, folder / f"{k}{path.suffix}")
     return folder
 
 
