@@ -368,8 +368,8 @@ The paths of all files in the packages of three releases of Debian ({megabytes:,
 `--input text --shingle char:3 --threshold 0.95 --output kept --removed FILE`.
 
 """
-STOPPED = """The figures are those until the kept rows were written. The audit was stopped
-before its end, for lack of time; so neither recall nor memory is known."""
+STOPPED = """The figures are those until the kept rows were written, entered by hand: the audit
+was stopped before its end, for lack of time; so neither recall nor memory is known."""
 LOOKED_AT = """The records that most others are removed for, each with two of these. Looked at, they
 are numbered test data, or a file for each language, of one folder each; paths, not copies:"""
 RECKONED = """

@@ -368,21 +368,28 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_full_disk(medium: Path, tmp_path: Path) -> None:
-    """With a full disk the run fails; when there is room, the same line goes on."""
-    disk = tmp_path / "disk"
+    goes_on_after_a_full_disk([*RUN, medium], 50, tmp_path)
+
+
+def goes_on_after_a_full_disk(words: list[Any], megabytes: int, tmp: Path) -> None:
+    """With a full disk the run fails; when there is room, the same line goes on.
+
+    words: the command without --work; megabytes: of the disk, of which 10 are free at first
+    """
+    disk = tmp / "disk"
     disk.mkdir()
-    answer = succeed([*RUN, medium], tmp_path).out
-    with small_disk(disk, "50M"):
-        command = [*RUN, "--work", disk / "w", medium]
-        (disk / "ballast").write_bytes(bytes(40 << 20))
-        result = run(command, tmp_path, process=True)
+    answer = succeed(words, tmp).out
+    with small_disk(disk, f"{megabytes}M"):
+        command = [*words, "--work", disk / "w"]
+        (disk / "ballast").write_bytes(bytes(megabytes - 10 << 20))
+        result = run(command, tmp, process=True)
         assert result.code == 1
         assert "No space left on device" in result.err
         assert "to go on, type the same line again" in result.err
         done = len(steps(disk / "w", "done"))
         assert done
         (disk / "ballast").unlink()
-        result = succeed(command, tmp_path)
+        result = succeed(command, tmp)
         assert f"goes on; {done} steps are done" in result.err
         assert result.out == answer
         assert not (disk / "w").exists()

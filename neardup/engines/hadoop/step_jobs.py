@@ -9,6 +9,7 @@ from neardup.engines.pipe import PROPERTY
 from neardup.runtime.flags import flags
 from neardup.runtime.program import StageError, whole
 
+ANOTHER = "name a new folder"
 CODE = "neardup-job"  # the archive, in a task's folder
 STEP_JOB_OPTIONS = (
     *flags(
@@ -47,12 +48,12 @@ class StepRun:
         commands: each returns a command line, once the jobs before it have succeeded
         """
         if hdfs_folders.exists(self.output):
-            raise StageError(f"{self.output} already exists; name a new folder")
+            raise StageError(f"{self.output} already exists; {ANOTHER}")
         with hdfs_folders.claimed([self.output]):
             started: list[watching.Job] = []
             try:
                 for command in commands:
-                    started.append(watching.Job(command()))
+                    started.append(watching.Job(command(), if_exists=ANOTHER))
                     started[-1].run()
             except BaseException:
                 all_started = len(started) == len(commands)

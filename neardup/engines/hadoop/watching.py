@@ -132,12 +132,19 @@ def say(text: str) -> None:
 class Job:
     """A client process, `hadoop jar …`, that submits a job and waits for it.
 
-    program: the command whose `job -kill` ends the job; () for Hadoop's own.
+    program: the command whose `job -kill` ends the job; () for Hadoop's own; if_exists: what to do
+    about an OUTPUT that exists
     """
 
-    def __init__(self, command: list[str], program: Sequence[str] = ()):
+    def __init__(
+        self,
+        command: list[str],
+        program: Sequence[str] = (),
+        if_exists: str = "--overwrite removes an earlier answer",
+    ):
         self.command = command
         self.program = program
+        self.if_exists = if_exists
         self.said: list[str] = []
 
     def run(self) -> None:
@@ -206,8 +213,7 @@ class Job:
         """Return why the job failed: a message of Hadoop or of a task, with advice, or ""."""
         explained = [found[0] for line in self.said if (found := EXPLAINED.search(line))]
         if explained:
-            advice = "already exists; --overwrite removes an earlier answer"
-            return explained[0].replace("already exists", advice)
+            return explained[0].replace("already exists", f"already exists; {self.if_exists}")
         if any(map(NO_SNAPPY.search, self.said)):
             return "the nodes have no Snappy; type -D mapreduce.map.output.compress=false"
         application = f"application_{self.number}" if self.number else ""

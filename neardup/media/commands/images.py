@@ -90,7 +90,7 @@ NOT_PAIRS = "not pairs"  # the file of pictures that differ in a place
 DIFFERING = (
     "kept, similar to a kept one but for a mark, text or cut edge (--output pairs lists them)"
 )
-NOT_COMPARED = "kept and not compared, since very many differ in a place"
+NOT_COMPARED = "like very many others but for a mark"
 UNMARKED = "unmarked"  # the file of fingerprints without those added for marks
 OWN = flags(
     f"""
@@ -223,9 +223,9 @@ def main() -> None:
                     write_to(sink, (f"{ids[j]}\t{ids[k]}\n".encode() for k, j in apart.pairs))
                 if apart.kept:
                     left.append(f"{many(len(apart.kept), 'pictures')} {DIFFERING}")
-                if apart.left:
-                    left.append(f"{many(len(apart.left), 'pictures')} {NOT_COMPARED}")
-                    flat += [every[k][0].path for k in apart.left]
+                for path in (every[k][0].path for k in apart.left):
+                    tally.leave_out(NOT_COMPARED, path)
+                    flat.append(path)
                 write(lambda k: decisive[k], skip=set(apart.left))
         of_old = sum(unread for unread, _ in stored.values())
         searched = Searched(LeakLines(), tally, old_tally, pictures_in(stored), of_old)

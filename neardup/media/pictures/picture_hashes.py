@@ -290,9 +290,13 @@ def relations(hashes: bytes, others: Words) -> list[Relation]:
 
 def bits_between(a: bytes, b: bytes) -> int:
     """Return in how many bits two pictures differ: the first hash of one, any of the other."""
-    of_a, of_b = (np.frombuffer(of, np.uint64).reshape(-1, HASH_BYTES // 8) for of in (a, b))
-    every = (popcount(x[0] ^ y).sum(axis=1).min() for x, y in ((of_a, of_b), (of_b, of_a)))
-    return int(min(every))
+    return int(_bits_to(words_of(a), words_of(b)[np.newaxis])[0])
+
+
+def _bits_to(own: Words, others: Words) -> NDArray[np.int64]:
+    """Return the bits between a picture and each of others (int64 (m,)), given their `words_of`."""
+    every = (popcount(others ^ own[0]), popcount(others[:, :1] ^ own))
+    return np.minimum(*(bits.sum(axis=2).min(axis=1) for bits in every))
 
 
 def words_of(hashes: bytes) -> Words:
@@ -373,11 +377,10 @@ def _without_marks(
     firsts: list[int] = []  # places that began a set
     of: list[int] = []  # the set of each one so far
     for k in range(len(group)):
-        unmarked: list[int] = []
-        begun = set(firsts)
-        for others in firsts, [j for j in range(k) if j not in begun]:
-            near = () if unmarked else _nearest(k, others, hashes, distance)
-            unmarked = unmarked or _unmarked(k, near, group, hashes)
+        unmarked = _unmarked(k, _nearest(k, firsts, hashes, distance), group, hashes)
+        if not unmarked:
+            others = sorted({*range(k)}.difference(firsts))
+            unmarked = _unmarked(k, _nearest(k, others, hashes, distance), group, hashes)
         firsts += [k] * (not unmarked)
         joined = {of[j] for j in unmarked} or {k}
         of.append(min(joined))
@@ -393,11 +396,7 @@ def _nearest(k: int, others: Sequence[int], hashes: Sequence[bytes], distance: i
     """Return the others within a distance (bits) of a picture, the nearest first."""
     if not others:
         return []
-    own, every = words_of(hashes[k]), np.stack([words_of(hashes[j]) for j in others])
-    bits = np.minimum(
-        popcount(every ^ own[0]).sum(axis=2).min(axis=1),
-        popcount(every[:, :1] ^ own).sum(axis=2).min(axis=1),
-    )
+    bits = _bits_to(words_of(hashes[k]), np.stack([words_of(hashes[j]) for j in others]))
     order = bits.argsort(kind="stable")[: np.count_nonzero(bits <= distance)]
     return [others[place] for place in order.tolist()]
 

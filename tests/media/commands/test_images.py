@@ -569,7 +569,8 @@ def test_pictures_in_very_many_pairs_with_marks_are_kept_and_counted(tmp_path: P
     result = run([sys.executable, "-c", limited, *flags], tmp_path)
     originals = {(f"{seed}.png",) for seed in range(6)}
     assert originals <= set(names_in(result))
-    count = int(re.findall(r"(\d+) pictures kept and not compared", result.err)[0])
+    (count,) = map(int, re.findall(r"not compared: (\d+) like very many others", result.err))
+    assert ".png" in result.err.split("not compared: ")[1]
     gone = (tmp_path / "gone").read_bytes().splitlines()
     assert count >= 6
     assert len(names_in(result)) + len(gone) == 12

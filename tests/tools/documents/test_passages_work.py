@@ -17,9 +17,8 @@ import pytest
 from neardup.engines.local import work_folder
 from neardup.runtime import program
 from neardup.tools.documents import passages
-from tests.engines.test_work_folder import OURS, steps
-from tests.support.engines import NEARDUP, refuse, run, succeed
-from tests.support.failing import small_disk
+from tests.engines.test_work_folder import OURS, goes_on_after_a_full_disk, steps
+from tests.support.engines import NEARDUP, refuse, succeed
 
 pytestmark = pytest.mark.slow
 PASSAGES = [*NEARDUP, "passages", "--length=5"]
@@ -172,25 +171,7 @@ def test_folders_and_flags_that_cannot_be_used(files: list[str], tmp_path: Path)
 
 
 def test_a_full_disk(tmp_path: Path) -> None:
-    """With a full disk the run fails; when there is room, the same line goes on."""
-    path, disk, dice = tmp_path / "a.jsonl", tmp_path / "disk", random.Random(2)
-    texts = [" ".join(str(dice.randrange(50)) for _ in range(999)) for _ in range(300)]
-    texts = [*texts, *texts]
-    rows = enumerate(texts)
-    path.write_text("".join(f'{{"id": {i}, "text": "{text}"}}\n' for i, text in rows))
-    disk.mkdir()
-    answer = succeed([*PASSAGES, path], tmp_path).out
-    with small_disk(disk, "60M"):
-        command = [*PASSAGES, "--work", disk / "w", path]
-        (disk / "ballast").write_bytes(bytes(50 << 20))
-        result = run(command, tmp_path, process=True)
-        assert result.code == 1
-        assert "No space left on device" in result.err
-        assert "to go on, type the same line again" in result.err
-        done = len(steps(disk / "w", "done"))
-        assert done
-        (disk / "ballast").unlink()
-        result = succeed(command, tmp_path)
-        assert f"goes on; {done} steps are done" in result.err
-        assert result.out == answer
-        assert not (disk / "w").exists()
+    path, dice = tmp_path / "a.jsonl", random.Random(2)
+    texts = [" ".join(str(dice.randrange(50)) for _ in range(999)) for _ in range(300)] * 2
+    path.write_text("".join(f'{{"id": {i}, "text": "{text}"}}\n' for i, text in enumerate(texts)))
+    goes_on_after_a_full_disk([*PASSAGES, path], 60, tmp_path)
