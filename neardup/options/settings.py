@@ -240,6 +240,12 @@ def of_fingerprints(options: Options) -> bool:
     return options.input == FINGERPRINTS or options.fingerprint is not None
 
 
+def of_distance(options: Options) -> bool:
+    """Return whether the named scheme compares by Hamming distance, and no measure is given."""
+    scheme = SCHEMES.get(options.scheme or "")
+    return scheme is not None and scheme.measures[0] == "hamming" and not options.measure
+
+
 def with_input(options: Options) -> Options:
     """Return the options with --input, if file names imply it, for tasks that get no file names."""
     form = form_of(options)

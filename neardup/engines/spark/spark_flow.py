@@ -11,8 +11,11 @@ of records is turned into lines of JSON, and pairs are turned into rows.
 
 import atexit
 import json
+import logging
 import re
 import shutil
+import signal
+import sys
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -26,7 +29,7 @@ from pyspark import AccumulatorParam, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, functions, types
 
-from neardup.engines.spark.spark_lines import lines_of_column
+from neardup.engines.spark.spark_lines import file_system, lines_of_column
 from neardup.engines.spark.spark_tasks import ROW, Tasks, row
 from neardup.options.settings import Settings
 from neardup.options.table import Options
@@ -54,6 +57,43 @@ def in_a_line() -> Iterator[None]:
         yield
     except (PySparkException, Py4JError) as error:
         raise StageError(reason(str(error))) from None
+
+
+@contextmanager
+def session(master: str) -> Iterator[SparkSession]:
+    """Context manager: a Spark session of spark-submit; StageError if Spark fails in the block."""
+    logging.getLogger().addHandler(logging.NullHandler())  # or py4j would log Ctrl-C at length
+    with in_a_line():
+        spark = SparkSession.builder.getOrCreate()
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # Spark's would call the JVM first
+        try:
+            if not master.startswith("local"):
+                context = spark.sparkContext
+                print(context.applicationId, context.uiWebUrl or "", file=sys.stderr)
+            yield spark
+        finally:
+            spark.stop()
+
+
+@contextmanager
+def new_output(spark: SparkSession, folder: str) -> Iterator[None]:
+    """Context manager: send this package; remove a new folder if the block that writes it fails."""
+    system, output = file_system(spark, folder)
+    if system.exists(output):
+        raise StageError(f"{folder} already exists; name another OUTPUT, or remove it")
+    ship(spark.sparkContext)
+    try:
+        yield
+    except BaseException as error:
+        if "PATH_ALREADY_EXISTS" not in str(error):  # another run has made OUTPUT meanwhile
+            system.delete(output, True)
+        raise
+
+
+def partitions_of(lines: DataFrame, reducers: "str | None") -> int:
+    """Return the number of --reducers, or else of splits or of cores, whichever is larger."""
+    splits = lines.rdd.getNumPartitions()
+    return int(reducers or max(lines.sparkSession.sparkContext.defaultParallelism, splits))
 
 
 def reason(said: str) -> str:

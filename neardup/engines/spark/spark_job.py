@@ -1,10 +1,8 @@
 """The program that spark-submit runs: read files, write the answer, and print a summary."""
 
 import argparse
-import logging
 import os
 import secrets
-import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +23,7 @@ from neardup.lines.count_lines import read_counts
 from neardup.options.settings import Settings, with_input
 from neardup.options.table import Options
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError, run
+from neardup.runtime.program import run
 from neardup.runtime.summary import REMOVED, judged, print_summary, total
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages import pairs, phases, token_counting
@@ -33,17 +31,8 @@ from neardup.stages import pairs, phases, token_counting
 
 def main() -> None:
     args = spark_submit.read(sys.argv[1:])
-    logging.getLogger().addHandler(logging.NullHandler())  # or py4j would log Ctrl-C at length
-    with spark_flow.in_a_line():
-        spark = SparkSession.builder.getOrCreate()
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # Spark's would call the JVM first
-        try:
-            if not args.master.startswith("local"):
-                context = spark.sparkContext
-                print(context.applicationId, context.uiWebUrl or "", file=sys.stderr)
-            answer(spark, args)
-        finally:
-            spark.stop()
+    with spark_flow.session(args.master) as spark:
+        answer(spark, args)
 
 
 def answer(spark: SparkSession, args: argparse.Namespace) -> None:
@@ -82,27 +71,22 @@ def _carry_out(
 
     decided: a new folder for the decision, if lines of the input are written
     """
-    system, output = spark_lines.file_system(spark, args.output_folder)
-    if system.exists(output):
-        raise StageError(f"{args.output_folder} already exists; name another OUTPUT, or remove it")
-    spark_flow.ship(spark.sparkContext)
-    old, new, rounds = options.against, args.inputs, 1 if args.rounds == "1" else 2
-    lines = spark_lines.lines_of_files(spark, [*old, *new])
-    places = spark_lines.places_of_files(spark, old, new) if settings.tag else None
-    splits = lines.rdd.getNumPartitions()
-    partitions = int(args.reducers or max(spark.sparkContext.defaultParallelism, splits))
-    decides = options.output if settings.output.decides else ""
-    job = spark_flow.SparkJob(
-        spark,
-        spark_tasks.Tasks(options, counts, partitions, places, decides, settings.not_pairs),
-        settings,
-    )
-    if settings.output.rows:
-        before = spark_lines.states_of_files(spark, new)
-        blocks = job.kept(lines, spark_lines.lines_of_files(spark, new), rounds, decided)
-    else:
-        blocks = job.answer(lines, rounds)
-    try:
+    with spark_flow.new_output(spark, args.output_folder):
+        old, new, rounds = options.against, args.inputs, 1 if args.rounds == "1" else 2
+        lines = spark_lines.lines_of_files(spark, [*old, *new])
+        places = spark_lines.places_of_files(spark, old, new) if settings.tag else None
+        partitions = spark_flow.partitions_of(lines, args.reducers)
+        decides = options.output if settings.output.decides else ""
+        job = spark_flow.SparkJob(
+            spark,
+            spark_tasks.Tasks(options, counts, partitions, places, decides, settings.not_pairs),
+            settings,
+        )
+        if settings.output.rows:
+            before = spark_lines.states_of_files(spark, new)
+            blocks = job.kept(lines, spark_lines.lines_of_files(spark, new), rounds, decided)
+        else:
+            blocks = job.answer(lines, rounds)
         blocks.selectExpr("cast(value as string) as value").write.text(args.output_folder)
         counted = total(report["counts"] for report in job.reports())
         phases.check_rounds(counted)
@@ -110,10 +94,6 @@ def _carry_out(
             names = spark_tasks.READ, spark_tasks.WRITTEN, *[REMOVED] * (decides == "kept")
             pairs.check_lines(*(counted.get(name, 0) for name in names))
             check_unchanged(before, spark_lines.states_of_files(spark, new))
-    except BaseException as error:
-        if "PATH_ALREADY_EXISTS" not in str(error):  # another run has made OUTPUT meanwhile
-            system.delete(output, True)
-        raise
     return job.reports()
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from neardup.engines.pipe import checked, cluster_parser, name_and_value
 from neardup.engines.spark import INSTALL
-from neardup.options.settings import counts_first
+from neardup.options.settings import Settings, counts_first
 from neardup.options.table import Options
 from neardup.runtime.flags import flags
 from neardup.runtime.program import StageError, UsageError, end_on_signals, run
@@ -75,23 +75,28 @@ JOB = Path(__file__).with_name("spark_job.py")
 def read(given: list[str], typed: str = f"./{NAME}") -> argparse.Namespace:
     """Parse and check the command line; raise UsageError for an invalid or impossible option."""
     args = cluster_parser(NAME, typed, DESCRIPTION, SPARK_OPTIONS).parse_intermixed_args(given)
-    no_xz = "Spark cannot decompress .xz; use .gz or .bz2"
-    checked(args, no_xz)
+    check(args)
     options = Options.of(args)
-    for name in [*options.against, *args.inputs]:
-        if name.rstrip("/").rpartition("/")[2].startswith(("_", ".")) and name.strip("./"):
-            raise UsageError(f"{name}: Spark skips names that begin with _ or .; rename it")
     if counts_first(options):
         words = shlex.join([*options.given_arguments(), *args.inputs, args.output_folder])
         raise UsageError(
             "Spark cannot run a scheme that counts tokens first; add --counts FILE, or type: "
             f"./run_hadoop.sh {words}"
         )
+    return args
+
+
+def check(args: argparse.Namespace) -> Settings:
+    """Return the settings, without token counts; UsageError for an option that Spark cannot use."""
+    settings = checked(args, "Spark cannot decompress .xz; use .gz or .bz2")
+    for name in [*Options.of(args).against, *args.inputs]:
+        if name.rstrip("/").rpartition("/")[2].startswith(("_", ".")) and name.strip("./"):
+            raise UsageError(f"{name}: Spark skips names that begin with _ or .; rename it")
     if "spark.submit.deployMode=cluster" in args.conf:
         raise UsageError(
             "--conf spark.submit.deployMode=cluster: the driver must run here; leave it out"
         )
-    return args
+    return settings
 
 
 def command() -> int:
@@ -101,9 +106,13 @@ def command() -> int:
 
 
 def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
+    submit(read(sys.argv[1:], typed), JOB, name)
+
+
+def submit(args: argparse.Namespace, job: Path, name: str) -> None:
+    """Run a program with spark-submit and the arguments of this one, or with --show print how."""
     given = sys.argv[1:]
-    args = read(given, typed)
-    words = [*submitting(args), *(word for word in given if word != "--show")]
+    words = [*submitting(args, job), *(word for word in given if word != "--show")]
     if args.show:
         print(shlex.join(words))
         return
@@ -112,7 +121,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
     sys.exit(_submit(words, {**environment(args), CALLED: name}))
 
 
-def submitting(args: argparse.Namespace) -> list[str]:
+def submitting(args: argparse.Namespace, job: Path = JOB) -> list[str]:
     """Return the spark-submit command, up to the arguments of the job."""
     here = args.master.startswith("local")
     python = args.python or (sys.executable if here else "python3")
@@ -126,7 +135,7 @@ def submitting(args: argparse.Namespace) -> list[str]:
     return [
         *(spark_submit(), "--master", args.master, "--name", args.name),
         *(word for each in given for word in ("--conf", each)),
-        str(JOB),
+        str(job),
     ]
 
 

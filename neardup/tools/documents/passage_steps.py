@@ -132,13 +132,16 @@ def hashes(records: Records, options: PassageOptions, partitions: int) -> Iterat
     return format_blocks(found, partitions)
 
 
-def shared(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield a filter of the hashes that occur twice, as lines, from sorted blocks of hashes."""
+def shared(lines: Iterable[bytes], most: int = MAPPED_BYTES) -> Iterator[bytes]:
+    """Yield a filter of the hashes that occur twice, as lines, from sorted blocks of hashes.
+
+    All parts together have at most `most` bytes.
+    """
     for part, of, blocks in parts_of(lines):
         first = next(blocks)
         options = first[:OPTIONS_BYTES]
         found = map(_twice, grouped(_rows(block, options) for block in chain([first], blocks)))
-        yield from filter_part(found, part, of, options, MAPPED_BYTES)
+        yield from filter_part(found, part, of, options, most)
 
 
 def _rows(block: bytes, options: bytes) -> np.ndarray:

@@ -23,12 +23,12 @@ from typing import NamedTuple
 
 from neardup.engines.local.answer_file import PATHS
 from neardup.options import table
+from neardup.options.settings import of_distance
 from neardup.reading.folder_walk import path_of
 from neardup.reading.shingling import words
 from neardup.reading.tally import Tally
 from neardup.runtime.flags import flags, read
 from neardup.runtime.program import UsageError, not_one_of, one_of, whole
-from neardup.schemes import SCHEMES
 from neardup.tools.documents import code_units
 from neardup.tools.documents.code_units import KINDS, LITERALS, NAMES
 from neardup.tools.documents.document_files import PACKED_NAME, Document
@@ -144,9 +144,7 @@ def options_of_units(args: argparse.Namespace, options: table.Options, lines: st
         part and part.replace("id:", f"{DOCUMENT}:", 1) for part in (options.within, options.across)
     )
     shingle = options.shingle or (CODE_SHINGLE if code else None)
-    scheme = SCHEMES.get(options.scheme or "")
-    distance = scheme and scheme.measures[0] == "hamming" and not options.measure
-    threshold = options.threshold or (None if distance else THRESHOLD)
+    threshold = options.threshold or (None if of_distance(options) else THRESHOLD)
     return replace(options, shingle=shingle, threshold=threshold, within=within, across=across)
 
 

@@ -1,0 +1,122 @@
+"""Passages on Spark are the lines of `neardup passages`, however texts are divided among tasks."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neardup.reading.cleaning import Cleaning
+from neardup.runtime.program import StageError
+from neardup.tools.documents import passage_spark
+from neardup.tools.documents.passage_steps import PassageOptions
+from tests.on_hadoop.test_hadoop_passages import corpus
+from tests.on_spark.test_spark_answers import written
+from tests.support.engines import NEARDUP, in_order, refuse, run, succeed
+from tests.support.spark_cluster import QUICK
+from tests.tools.documents.test_passage_steps import drawn, expected
+
+pytestmark = pytest.mark.spark
+DOOR = [sys.executable, "-m", "neardup.tools.documents.passage_spark"]
+
+
+def answer(spark: Any, output: Path, *words: object) -> bytes:
+    """Run a job on a session; return its lines, sorted."""
+    passage_spark.answer(spark, passage_spark.read([*map(str, words), str(output)]))
+    return written(output)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_drawn_texts(spark: Any, tmp_path: Path, seed: int) -> None:
+    """Some texts have half a surrogate pair, or no word; there are more tasks than texts."""
+    dice = random.Random(seed)
+    clean = ["", "accents", "digits,punctuation", "width"][seed]
+    cleaning = Cleaning.parse(clean) if clean else Cleaning()
+    options = PassageOptions(dice.choice([1, 2, 3]), dice.choice([1, 2]), cleaning)
+    texts = [text for _ in range(6) for text in drawn(dice)]
+    lines = [json.dumps({"id": f"r{i}", "text": text}) + "\n" for i, text in enumerate(texts)]
+    half = len(lines) // 2
+    (tmp_path / "a.jsonl").write_text("".join(lines[:half]))
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress("".join(lines[half:]).encode(), mtime=0))
+    words = [f"--length={options.width}", f"--min-records={options.least}", "--reducers=3"]
+    words += [f"--clean={clean}"] * bool(clean)
+    found = answer(spark, tmp_path / "out", *words, "--input=jsonl", tmp_path / "[ab].jsonl*")
+    assert found == expected(texts, options) != b""
+
+
+def test_splits_of_several_files(spark: Any, tmp_path: Path, capsys: Any) -> None:
+    """The first place is that in the first file by path; bad lines are counted once, and named."""
+    lines, files = corpus(300), [tmp_path / f"{k}.jsonl" for k in range(2)]
+    for number, file in enumerate(files):
+        file.write_bytes(b"".join(lines[number::2]) + b"[]\n")
+    words = ["--length=13", "--min-records=3"]
+    here = succeed([*NEARDUP, "passages", *words, *files], tmp_path)
+    size = "spark.sql.files.maxPartitionBytes"
+    before = spark.conf.get(size)
+    try:
+        spark.conf.set(size, 1 << 15)
+        assert answer(spark, tmp_path / "out", *words, *files[::-1]) == in_order(here.out) != b""
+    finally:
+        spark.conf.set(size, before)
+    said = capsys.readouterr().err
+    assert "passages: 300 records" in said
+    assert "2 bad lines" in said
+    assert "1.jsonl from byte " in said
+
+
+def test_nothing_to_find(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "one.txt").write_text("a of one text\n")
+    assert answer(spark, tmp_path / "none", tmp_path / "empty.jsonl") == b""
+    assert answer(spark, tmp_path / "one", "--input=text", tmp_path / "one.txt") == b""
+
+
+def test_too_many_bad_lines_are_an_error(spark: Any, tmp_path: Path) -> None:
+    file, output = tmp_path / "a.jsonl", tmp_path / "out"
+    file.write_text('{"id": 1, "text": "a b a b"}\n[]\n[]\n')
+    from neardup.engines.spark.spark_flow import in_a_line
+
+    with pytest.raises(StageError, match="could not be read"):
+        answer(spark, output, "--length=2", file)
+    assert b"a b" in written(output)
+    with pytest.raises(StageError, match=r"out already exists; name another OUTPUT"):
+        answer(spark, output, "--length=2", file)
+    with pytest.raises(StageError, match=r"a\.jsonl: line 2: "), in_a_line():
+        answer(spark, tmp_path / "strict", "--strict", file)
+    assert not (tmp_path / "strict").exists()
+
+
+def test_with_spark_submit(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_bytes(b"".join(corpus(60)))
+    here = in_order(succeed([*NEARDUP, "passages", "--length=13", file], tmp_path).out)
+    words = ["--master", "local[2]", "--length=13", str(file), str(tmp_path / "out")]
+    result = run([*DOOR, *QUICK, *words], tmp_path, seconds=1800, process=True)
+    assert result.code == 0, result.err
+    assert written(tmp_path / "out") == here != b""
+    assert "passages: 60 records" in result.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["in.txt"], "lines of shingles have no words"),
+        (["in.csv"], "--input csv: tasks split a file at line ends"),
+        (["--input=text", "x.xz"], "x.xz: Spark cannot decompress .xz"),
+        (["--input=text", "/data/_x"], "/data/_x: Spark skips names that begin with _ or ."),
+        (["--rounds=1", "in.jsonl"], "unrecognized arguments: --rounds=1"),
+    ],
+)
+def test_what_is_refused_before_a_jvm_starts(tmp_path: Path, words: list[str], said: str) -> None:
+    refuse([*DOOR, *words, "out"], tmp_path, said)
+
+
+def test_the_command_is_shown(tmp_path: Path) -> None:
+    shown = succeed([*DOOR, "--show", "--length=7", "in.jsonl", "out"], tmp_path).out.decode()
+    assert "--name passages " in shown
+    assert shown.endswith("passage_spark.py --length=7 in.jsonl out\n")
