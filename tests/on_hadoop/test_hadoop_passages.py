@@ -38,7 +38,7 @@ def test_passages(tmp_path: Path) -> None:
     files = [tmp_path / f"{k}.jsonl" for k in range(2)]
     for number, file in enumerate(files):
         file.write_bytes(b"".join(lines[number::2]))
-    words = ["--length=13", "--min-records=3"]
+    words = ["--length=13", "--min-records=3", "--places"]
     here = in_order(succeed([*NEARDUP, "passages", *words, *files], tmp_path).out)
     assert len(here.splitlines()) > 20
     folder = f"/passages{os.getpid()}"

@@ -44,9 +44,9 @@ def test_drawn_texts(spark: Any, tmp_path: Path, seed: int) -> None:
     (tmp_path / "a.jsonl").write_text("".join(lines[:half]))
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress("".join(lines[half:]).encode(), mtime=0))
     words = [f"--length={options.width}", f"--min-records={options.least}", "--reducers=3"]
-    words += [f"--clean={clean}"] * bool(clean)
+    words += [f"--clean={clean}"] * bool(clean) + ["--places"] * (every := seed > 1)
     found = answer(spark, tmp_path / "out", *words, "--input=jsonl", tmp_path / "[ab].jsonl*")
-    assert found == expected(texts, options) != b""
+    assert found == expected(texts, options, every) != b""
 
 
 def test_splits_of_several_files(spark: Any, tmp_path: Path, capsys: Any) -> None:

@@ -64,8 +64,12 @@ class PassageRun(StepRun):
         hdfs_folders.check(args.inputs, (), [args.output_folder], overwrite=False)
         given = {flag: asked.value(flag) for flag in PASSAGE_FLAGS}
         given |= {"--length": args.length, "--min-records": args.min_records}
-        words = [f"{flag}={value}" for flag, value in given.items() if value not in (None, False)]
-        self.words = ["--strict" if word == "--strict=True" else word for word in words]
+        given |= {"--places": args.places}
+        self.words = [
+            flag if value is True else f"{flag}={value}"
+            for flag, value in given.items()
+            if value not in (None, False)
+        ]
         self.task("step.py", *self.words)  # UsageError for words that cannot be passed
         self.listed = sizes.listed(args.inputs)
 

@@ -97,7 +97,8 @@ def answer(spark: Any, args: Namespace) -> None:
         found = job.map(hashes, of_block)
         text = job.collect(found, partial(passage_steps.shared, most=HELD_BYTES))
         known = spark.sparkContext.broadcast(BloomFilter.of(text, options.digest))
-        found = job.reduce(job.map(windows), partial(passage_steps.runs, least=options.least))
+        runs_of = partial(passage_steps.runs, least=options.least, every=args.places)
+        found = job.reduce(job.map(windows), runs_of)
         reports = [own.as_dict(), *job.write(found, lines_of, args.output_folder)]
         check_unchanged(before, states_of_files(spark, args.inputs))
     print_summary(reports, args.verbosity, whole=False, packed=True)

@@ -9,15 +9,15 @@ those that occur twice.  Only for these, `windows` writes two kinds of lines:
     WINDOW TAB PLACE+WORD TAB BEFORE TAB BEHIND       by their words: to count their places
     PLACE TAB !WORD TAB OPTIONS TAB ID TAB CHARACTER TAB TEXT       by record: to print
 
-`runs` writes one line for each window that occurs twice, with its first place as the key; `lines`
-joins the windows of a record to passages as `repeated_runs` does, and prints them.  So the lines
-are those of one machine, in another order.
+`runs` writes a line for each window that occurs twice, with its first place as the key, or one for
+each of its places; `lines` joins the windows of a record to passages as `repeated_runs` does, and
+prints them.  So the lines are those of one machine, in another order.
 
 A hash in SHARED has 40 bits, and another window with it costs bytes.  WINDOW is 144 bits of a
 cryptographic hash of the words (BLAKE2b), so that different words are never counted as the same.
 
 Bytes sent: 5 for each window (fewer where a mebibyte of words has it more than twice); for each one
-that occurs twice, 85 and about 60 for its first place; twice, the text around them.
+that occurs twice, 85 and about 60 for its first place, or all; twice, the text around them.
 
 Memory: `hashes` and `windows`, some 100 bytes for each word of a mebibyte, or of the longest text;
 `shared`, a filter of 4 bytes for each shared window, up to 256 MiB; `lines`, the lines of a record.
@@ -34,7 +34,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import NamedTuple
+from tempfile import SpooledTemporaryFile
+from typing import IO, NamedTuple
 
 import numpy as np
 
@@ -59,9 +60,10 @@ from neardup.stages.word_lines import Words
 from neardup.tools.documents.passage_texts import passage_line
 
 BATCH_BYTES = 1 << 20  # of words
+HELD_BYTES = 1 << 24  # of the places of a window; more go to a file
 BASE, FACTOR = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F  # of the hash in the filter
 DIGEST_BYTES, OPTIONS_BYTES = DIGEST_BITS // 8, 16
-WINDOW_BYTES, WINDOW_DIGITS, PLACE_DIGITS = 18, 24, 16
+WINDOW_BYTES, WINDOW_DIGITS, PLACE_DIGITS, AT_DIGITS = 18, 24, 16, 24
 SIDE_DIGITS = 12  # of the windows before and behind
 TEXT_MARK, NONE = b"!", b"-"
 NOT_SORTED = "the lines are not sorted; put LC_ALL=C sort before this step"
@@ -226,35 +228,55 @@ def _texts(
 # ---- passages
 
 
-def runs(lines: Iterable[bytes], least: int) -> Iterator[bytes]:
+def runs(lines: Iterable[bytes], least: int, every: bool = False) -> Iterator[bytes]:
     """Yield a line for each window that occurs twice, by its first place; texts are unchanged.
 
-    lines: sorted
+    lines: sorted; every: yield a line for each place
     """
-    for key, group in _by_key(lines):
-        if len(key) == PLACE_DIGITS:
-            for fields in group:
-                if not _expect(fields, 6, "windows")[1].startswith(TEXT_MARK):
-                    raise _unlike(fields, "windows")
-                yield b"\t".join(fields) + b"\n"
-            continue
-        count = records = 0
-        first = last = b""
-        sides: list[bytes | None] = []
-        for fields in group:
-            at, *beside = _expect(fields, 4, "windows")[1:]
-            if count == 0:
-                first, sides = at, [None if side == NONE else side for side in beside]
-            elif at <= last:
-                raise StageError(NOT_SORTED)
-            count += 1
-            records += at[:PLACE_DIGITS] != last[:PLACE_DIGITS]
-            sides = [one if one == other else None for one, other in zip(sides, beside)]
-            last = at
-        if count > 1 and records >= least:
-            before, behind = (b"1" if side else b"0" for side in sides)
-            row = first[:PLACE_DIGITS], first[PLACE_DIGITS:], count, records, before, behind
-            yield b"%b\t%b\t%d\t%d\t%b\t%b\n" % row
+    with SpooledTemporaryFile(HELD_BYTES) as places:  # of one window
+        for key, group in _by_key(lines):
+            if len(key) == PLACE_DIGITS:
+                for fields in group:
+                    if not _expect(fields, 6, "windows")[1].startswith(TEXT_MARK):
+                        raise _unlike(fields, "windows")
+                    yield b"\t".join(fields) + b"\n"
+                continue
+            places.seek(0)
+            places.truncate()
+            count, of, sides = _places(group, places, every)
+            if count > 1 and of >= least:
+                before, behind = (b"1" if side else b"0" for side in sides)
+                places.seek(0)
+                while at := places.read(AT_DIGITS):
+                    row = at[:PLACE_DIGITS], at[PLACE_DIGITS:], count, of, before, behind
+                    yield b"%b\t%b\t%d\t%d\t%b\t%b\n" % row
+
+
+def _places(
+    group: Iterable[list[bytes]], places: IO[bytes], every: bool
+) -> tuple[int, int, list[bytes | None]]:
+    """Return how many places and records have a window, and the windows at its sides.
+
+    With None for sides that are not always the same.  Write the first place, or every one.
+    """
+    count = records = 0
+    last = b""
+    sides: list[bytes | None] = []
+    for fields in group:
+        at, *beside = _expect(fields, 4, "windows")[1:]
+        if len(at) != AT_DIGITS:
+            raise _unlike(fields, "windows")
+        if count == 0:
+            sides = [None if side == NONE else side for side in beside]
+        elif at <= last:
+            raise StageError(NOT_SORTED)
+        if every or count == 0:
+            places.write(at)
+        count += 1
+        records += at[:PLACE_DIGITS] != last[:PLACE_DIGITS]
+        sides = [one if one == other else None for one, other in zip(sides, beside)]
+        last = at
+    return count, records, sides
 
 
 def passage_lines(lines: Iterable[bytes], options: PassageOptions) -> Iterator[bytes]:
@@ -262,13 +284,13 @@ def passage_lines(lines: Iterable[bytes], options: PassageOptions) -> Iterator[b
     words = Words(options.clean)
     for place, group in _by_key(lines):
         texts: list[_SentText] = []
-        rows: list[_FirstPlace] = []
+        rows: list[_OnePlace] = []
         for fields in group:
             _, at, made, id_, low, text = _expect(fields, 6, "runs")
             try:
                 if not at.startswith(TEXT_MARK):
                     rows.append(
-                        _FirstPlace(int(at, 16), int(made), int(id_), low == b"1", text == b"1")
+                        _OnePlace(int(at, 16), int(made), int(id_), low == b"1", text == b"1")
                     )
                     continue
                 whole = json.loads(text.decode("utf-8", "surrogatepass"))
@@ -293,8 +315,8 @@ class _SentText(NamedTuple):
     text: str
 
 
-class _FirstPlace(NamedTuple):
-    """A window at its first place, and whether all places have one window before, or behind."""
+class _OnePlace(NamedTuple):
+    """A window at a place, and whether all places have one window before, or behind."""
 
     word: int
     places: int
@@ -304,9 +326,9 @@ class _FirstPlace(NamedTuple):
 
 
 def _of_record(
-    place: bytes, texts: Sequence[_SentText], rows: Sequence[_FirstPlace], words: Words, width: int
+    place: bytes, texts: Sequence[_SentText], rows: Sequence[_OnePlace], words: Words, width: int
 ) -> Iterator[bytes]:
-    """Yield the lines of passages whose first place is in a record, in order."""
+    """Yield the lines of passages with a place in a record, in order."""
     firsts, heads = [part.word for part in texts], [0]
     for i, (row, other) in enumerate(zip(rows, rows[1:]), 1):
         if not (other.word == row.word + 1 and row.behind and other.before):

@@ -28,6 +28,7 @@ PASSAGE_OPTIONS = flags(
     f"""
     --length N       the minimum number of words of a passage [{DEFAULT_LENGTH}]
     --min-records N  only passages that at least N records have [1]
+    --places         a line for each place of a passage, not for the first one alone
     """,
     length=whole(1, MAX_LENGTH),
     min_records=whole(1, MAX_RECORDS),
@@ -47,7 +48,7 @@ STEPS = {
     "hashes": "records → hashes of all runs of words, in blocks",
     "shared": "sorted hashes → a filter of those that occur twice",
     "windows": "records → the runs that may occur twice, and the texts around them",
-    "runs": "sorted runs → where those that occur twice are first",
+    "runs": "sorted runs → where those that occur twice are first, or all their places",
     "lines": "sorted places → passages",
 }
 OF_RECORDS = ("hashes", "windows")
@@ -78,7 +79,7 @@ def passages() -> None:
             raise UsageError(f"{args.step} reads standard input, the sorted lines of another step")
         steps: dict[str, Callable[[Iterable[bytes]], Iterator[bytes]]] = {
             "shared": passage_steps.shared,
-            "runs": partial(passage_steps.runs, least=options.least),
+            "runs": partial(passage_steps.runs, least=options.least, every=args.places),
             "lines": partial(passage_steps.passage_lines, options=options),
         }
         write_all(steps[args.step](lines))

@@ -23,10 +23,11 @@ def attempt(tmp: Path, *words: str, hadoop: tuple[str, ...] = (NOT_THERE, LISTED
 
 def test_three_jobs_with_the_same_options(tmp_path: Path) -> None:
     words = ["--input=text", "--length=7", "--min-records=2", "--clean=accents", "--strict"]
+    words += ["--places"]
     result = attempt(tmp_path, *words, "/in", "/passages1")
     assert result.code == 0, result.err
     shared, runs, lines = [line for line in was_asked(tmp_path) if line.startswith("jar ")]
-    options = "--input=text --clean=accents --strict --length=7 --min-records=2"
+    options = "--input=text --clean=accents --strict --length=7 --min-records=2 --places"
     task = "python3 neardup-job/step.py passages"
     files = "--input-files=input-files"
     assert f"-mapper {task} hashes {options} {files} -reducer {task} shared {options}" in shared

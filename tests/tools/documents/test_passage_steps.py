@@ -41,15 +41,15 @@ def drawn(dice: random.Random) -> list[str]:
     return ["".join(word + dice.choice(BLANKS) for word in words) for words in rows]
 
 
-def expected(texts: list[str], options: PassageOptions) -> bytes:
+def expected(texts: list[str], options: PassageOptions, every: bool = False) -> bytes:
     clean = str(options.clean) or None
     found = passages(texts, options.width, min_records=options.least, clean=clean)
     lines = (
         passage_line(
-            len(one.places), one.records, one.words, f"r{first.id}", texts[first.id], *first[1:]
+            len(one.places), one.records, one.words, f"r{place.id}", texts[place.id], *place[1:]
         )
         for one in found
-        for first in one.places[:1]
+        for place in one.places[: None if every else 1]
     )
     return b"".join(sorted(lines))
 
@@ -66,7 +66,7 @@ def reduced(dice: random.Random, lines: list[bytes], step: Step) -> list[bytes]:
     return list(chain.from_iterable(step(iter(sorted(part))) for part in parts))
 
 
-def in_steps(dice: random.Random, texts: list[str], options: PassageOptions) -> bytes:
+def in_steps(dice: random.Random, texts: list[str], options: PassageOptions, every: bool) -> bytes:
     """Return the lines of several mappers and reducers, sorted."""
     records = [(NEW + i * 3, Record(0, b"r%d" % i, text)) for i, text in enumerate(texts)]
     cuts = sorted(dice.choices(range(len(records) + 1), k=dice.randrange(4)))
@@ -81,7 +81,7 @@ def in_steps(dice: random.Random, texts: list[str], options: PassageOptions) -> 
     text = b"".join(reduced(dice, keys, passage_steps.shared))
     known = BloomFilter.of(text, options.digest)
     lines = mapped(passage_steps.windows, known)
-    lines = reduced(dice, lines, lambda some: passage_steps.runs(some, options.least))
+    lines = reduced(dice, lines, lambda some: passage_steps.runs(some, options.least, every))
     lines = reduced(dice, lines, lambda some: passage_steps.passage_lines(some, options))
     return b"".join(sorted(lines))
 
@@ -90,12 +90,14 @@ def check(seed: int, cases: int, monkeypatch: pytest.MonkeyPatch) -> None:
     dice, some, none = random.Random(seed), 0, 0
     for _ in range(cases):
         monkeypatch.setattr(passage_steps, "BATCH_BYTES", dice.choice([1, 50, 1 << 20]))
+        monkeypatch.setattr(passage_steps, "HELD_BYTES", dice.choice([1, 1 << 24]))
         clean = dice.choice(["", "", "accents", "digits,punctuation", "width"])
         cleaning = Cleaning.parse(clean) if clean else Cleaning()
         options = PassageOptions(dice.choice([1, 2, 3, 5]), dice.choice([1, 1, 2, 3]), cleaning)
         texts = drawn(dice)
-        wanted = expected(texts, options)
-        assert in_steps(dice, texts, options) == wanted, (texts, options)
+        every = dice.random() < 0.5
+        wanted = expected(texts, options, every)
+        assert in_steps(dice, texts, options, every) == wanted, (texts, options, every)
         some, none = some + bool(wanted), none + (not wanted)
     assert some > cases // 3
     assert none > cases // 20
@@ -125,7 +127,7 @@ def sent(tmp: Path, files: list[Path], *words: str) -> bytes:
 @forms
 def test_a_pipe_reads_every_format(name: str, tmp_path: Path) -> None:
     files = [made(name, tmp_path)]
-    words = ["--length=5", "--min-records=2", "--clean=accents"]
+    words = ["--length=5", "--min-records=2", "--clean=accents", "--places"]
     one = in_order(succeed([*NEARDUP, "passages", "-q", *words, *files], tmp_path).out)
     assert one.count(b"\n") > 50
     windows = sent(tmp_path, files, *words)
