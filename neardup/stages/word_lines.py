@@ -70,15 +70,15 @@ class Words(dict[str, bytes]):
         return b"".join(map(self.__getitem__, piece.decode().split()))[:-1]
 
     def spans(self, text: str) -> np.ndarray:
-        """Return where each word begins and ends in its text: int64 (words, 2), in characters.
+        """Return where each word begins and ends in its text: int32 (words, 2), in characters.
 
         Words that cannot be told apart within a piece have the span of the piece.
         """
-        found, at = [np.empty((0, 2), np.int64)], 0
+        found, at = array("i"), 0
         for part in _parts(text):
-            found.append(self._spans(part) + at)
+            found.frombytes((self._spans(part) + at).astype(np.int32).tobytes())
             at += len(part)
-        return np.concatenate(found)
+        return np.frombuffer(found, np.int32).reshape(-1, 2)
 
     def _spans(self, text: str) -> np.ndarray:
         codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)

@@ -54,7 +54,7 @@ class RecordText(NamedTuple):
     place: int  # see `reading.blocks`
     id: str
     text: str  # as in its field, with the blanks around it
-    spans: np.ndarray  # int64 (words, 2): where each word begins and ends, in characters
+    spans: np.ndarray  # int32 (words, 2): where each word begins and ends, in characters
 
 
 def passage_line(
