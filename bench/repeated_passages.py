@@ -1,6 +1,6 @@
 """Time `neardup passages` on package texts; write a table for bench/results/passages.md.
 
-    python3 -m bench.repeated_passages 100 300 > bench/results/passages.md
+    python3 -m bench.repeated_passages 100 300 1000 > bench/results/passages.md
 
 The texts are those below /usr/share/doc.  Where these are too few, they come again with the words
 of each paragraph in another order, which repeats no passage.  A tenth of all texts gets a licence.
