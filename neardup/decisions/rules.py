@@ -175,8 +175,12 @@ class Direct(Rule):
         return self.where[number] if self.rank[number] == COPY else number
 
     def _rank(self, similarity: Any, kept: Any) -> Any:
-        """Return the rank of a reason (larger is better), or the ranks of an array of reasons."""
-        return similarity + OLD_FIRST * ((kept < self.old) != self.merges)
+        """Return the rank of a reason, or the ranks of an array; larger is better, 0 is no reason.
+
+        Twins have the similarity 0.
+        """
+        better = (kept < self.old) != self.merges
+        return (similarity + OLD_FIRST * better) * (similarity > 0)
 
 
 def _best(ranks: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

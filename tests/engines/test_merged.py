@@ -272,6 +272,22 @@ def test_old_records(between: list[str], tmp_path: Path) -> None:
     assert f"\n{lost} removed rows whose values --merge adds to no row" in result.err
 
 
+@pytest.mark.parametrize("memory", ["0", "100M"])
+def test_equal_rows_of_one_site_are_kept_with_merge_and_across(memory: str, tmp_path: Path) -> None:
+    """They are not a pair; all of them are kept, as without --merge."""
+    sites, text = "xxxyyz", "to be or not to be"
+    rows = [dict(id=i, site=site, text=text, tags=[i]) for i, site in enumerate(sites)]
+    lines = [json.dumps(row) for row in rows]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n")
+    flags = [f"--memory={memory}", "--across=site", "--output=kept", tmp_path / "a.jsonl"]
+    kept = succeed([*RUN_LOCAL, *flags], tmp_path).out.decode().splitlines()
+    assert kept == lines[:3]
+    merged = succeed([*RUN_LOCAL, "--merge=tags", *flags], tmp_path).out
+    found = [json.loads(line) for line in merged.splitlines()]
+    assert [row["id"] for row in found] == [0, 1, 2]
+    assert {tag for row in found for tag in row["tags"]} == set(range(6))
+
+
 @in_turn(
     2,
     target=["b.jsonl", "b.csv", "b.parquet", "b.arrow", "folder/"],
