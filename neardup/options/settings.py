@@ -8,6 +8,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from neardup.reading.field_values import ACROSS, WITHIN, Values
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.folder_walk import part_of_path
 from neardup.reading.input_check import Parser
+from neardup.reading.input_files import check_regular
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import Shingler
 from neardup.runtime.counters import Counters
@@ -83,6 +85,9 @@ class Settings(NamedTuple):
         for flag in ("--counts", "--input-files", "--not-pairs", "--against"):
             if options.value(flag) == "" or (flag == "--against" and "" in options.against):
                 check_file_name(flag, "")
+        for file in filter(None, (options.counts, options.not_pairs)):
+            if Path(file).is_fifo():  # each process of a run reads it
+                check_regular([file])
         max_bad = _max_bad(options)
         if counts is None and options.counts is not None:
             counts = read_counts(options.counts, bool(options.own_counts))

@@ -15,6 +15,7 @@ The first line of a verdict file has the options that make shingles: other ones 
 from __future__ import annotations
 
 import shlex
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -120,7 +121,8 @@ class NotPairs:
         path = Path(name)
         data = path.read_bytes()
         if not data.startswith(MARK):
-            return cls(dict.fromkeys(_listed(name, data), frozenset()), frozenset())
+            listed = _listed(name, data.removeprefix(BOM_UTF8))
+            return cls(dict.fromkeys(listed, frozenset()), frozenset())
         found, whole = read_verdicts(path, making)
         if whole < len(data):
             raise StageError(

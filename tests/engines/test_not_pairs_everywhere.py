@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -121,6 +122,23 @@ def test_what_is_refused(folder: Path, tmp_path: Path) -> None:
     other = [*words, "--input=text", out(folder, "pairs.verdicts")]
     refuse(other, tmp_path, "grep ^different", code=1)
     assert run([*words, out(folder, "pairs")], tmp_path).code == 1
+
+
+def test_a_list_has_its_first_pair_also_behind_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "ids").write_bytes(b"\xef\xbb\xbfa\tb\r\n")
+    (tmp_path / "records").write_bytes(b"a 1 2\nb 1 2\nc 1 2\n")
+    words = [*RUN_LOCAL, out(tmp_path, "ids"), "--output=removed", tmp_path / "records"]
+    assert succeed(words, tmp_path).out == b"c\ta\t1.000000\n"
+
+
+@pytest.mark.parametrize("flag", ["--not-pairs", "--counts"])
+def test_a_pipe_that_only_the_first_process_could_read_is_refused(
+    flag: str, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "records").write_bytes(b"a 1 2\nb 1 2\n")
+    words = [*RUN_LOCAL, f"{flag}={tmp_path}/pipe", "--scheme=imatch", tmp_path / "records"]
+    refuse(words, tmp_path, "not a regular file; copy it to one", code=2)
 
 
 @pytest.mark.parametrize("data", [b"a 1 2\n", b"a 1 2\nb 7 8\n"], ids=["one", "two"])
