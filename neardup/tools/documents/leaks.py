@@ -37,7 +37,7 @@ from neardup.reading import shingling
 from neardup.reading.blocks import NEW, Block, file_places
 from neardup.reading.compressed import kind_by_name
 from neardup.reading.input_check import NO_SHINGLES
-from neardup.reading.input_files import InputFile, check_files, check_regular
+from neardup.reading.input_files import InputFile, Unchanged, check_files, check_regular
 from neardup.reading.input_format import InputFormat
 from neardup.reading.row_files import fields_table
 from neardup.runtime import summary
@@ -171,6 +171,7 @@ def main() -> None:
     settings = Settings.of(options)
     new = list(map(InputFile, args.files, args.files, file_places(0, len(args.files))))
     given = [*args.test, *args.files]
+    unchanged = Unchanged(given)
     check = Check(args, "leaks", "leaked-test-record", "A test record leaked.", "leaks")
     search = LeakSearch(settings, args.test, args.files, args.verbosity)
     search.marks = args.by != BY[0]
@@ -201,6 +202,7 @@ def main() -> None:
             lines = sorted(
                 leak.line(settings.form, args.by) for leak in leaks if args.kind != "clean"
             )
+        unchanged.check()
         code = FOUND if lines else 0
         if args.kind == "clean":
             if args.removed:
@@ -209,6 +211,7 @@ def main() -> None:
             sys.stdout.flush()
             with decided.open("rb") as gone, answer.opened() as sink:
                 keep_in_one(settings.form, new, settings.max_line, gone, sink)
+            unchanged.check()
         elif check.asked:
             code = check.finish(sorted(found), answer, given)
         else:

@@ -6,11 +6,14 @@ import gzip
 import json
 import os
 import random
+import sys
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
+from neardup.runtime import program
+from neardup.tools.documents import leaks as leaks_command
 from tests.support.cases import crossed
 from tests.support.engines import NEARDUP, Result, refuse, run, succeed
 
@@ -172,6 +175,29 @@ def test_clean(measure: str, jobs: int, files: Files, tmp_path: Path) -> None:
     lines = [line for path in files.train for line in path.read_bytes().splitlines(keepends=True)]
     result = leaks(files, tmp_path, *options, "--output=clean", code=0)
     assert result.out == b"".join(line for j, line in enumerate(lines) if j not in gone)
+
+
+def test_no_answer_of_training_data_that_changed_between_two_readings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Its lines are kept and removed by their places, which are those of the first reading."""
+    test, out = write(tmp_path / "test.jsonl", [("q", "a b c")]), tmp_path / "out.jsonl"
+    train = write(tmp_path / "train.jsonl", [("t", "d e f"), ("u", "A B C")])
+    words = ["leaks", str(train), "--test", str(test), "--output=clean", "-q", "-o", str(out)]
+    monkeypatch.setattr(sys, "argv", words)
+    search = leaks_command.partners
+
+    def changed(pairs: Path) -> dict[bytes, set[bytes]]:
+        write(train, [("v", "one more"), ("t", "d e f"), ("u", "A B C")])
+        return search(pairs)
+
+    assert program.run("neardup leaks", leaks_command.main) == 0
+    before = out.read_bytes()
+    assert before.count(b"\n") == 1
+    monkeypatch.setattr(leaks_command, "partners", changed)
+    assert program.run("neardup leaks", leaks_command.main) == 1
+    assert f"{train}: changed while it was read; run again" in capfd.readouterr().err
+    assert out.read_bytes() == before
 
 
 def test_a_clean_table_has_its_header(tmp_path: Path) -> None:
