@@ -200,7 +200,7 @@ class Load(NamedTuple):
         """Bytes that a decision holds, of records whose clusters are small."""
         some = 2 * self.pairs  # records in pairs
         node, part = edge_groups.NODE_BYTES, edge_groups.RECORD_BYTES
-        least = max(node * some / 2**edge_groups.MOST_BITS, part * some / edge_groups.MOST_PARTS)
+        least = max(node * some / 2**edge_groups.MAX_BITS, part * some / edge_groups.MAX_PARTS)
         return max(min(part * some, edge_groups.HELD_BYTES), least)
 
     @property

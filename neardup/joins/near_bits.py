@@ -29,8 +29,8 @@ from neardup.runtime import kernels
 from neardup.sets.bit_vectors import WORD_BITS, bits_in, popcount
 from neardup.sets.ragged import chunks, spans
 
-MOST_BLOCK_BITS = 24  # a table of the values of such a block has 128 MiB
-MOST_FLIPS = 5000
+MAX_BLOCK_BITS = 24  # a table of the values of such a block has 128 MiB
+MAX_FLIPS = 5000
 PAIRS_AT_ONCE = 1 << 16
 # Nanoseconds on one core; only their ratios matter.
 LOOK_UP, SORTED = 30, 100
@@ -132,7 +132,7 @@ def cheapest(bits: int, distance: int, n: int, other: "int | None") -> int:
     for number in range(parts, bits + 1, parts):
         width, e = -(-bits // number), distance // number
         flips = sum(comb(width, k) for k in range(e + 1))
-        if width <= MOST_BLOCK_BITS and flips <= MOST_FLIPS:
+        if width <= MAX_BLOCK_BITS and flips <= MAX_FLIPS:
             values = min(n, 1 << width)
             unrelated = pairs * flips / (1 << bits // number)
             each = rows * SORTED + values * flips * LOOK_UP + unrelated * WORD_COMPARED

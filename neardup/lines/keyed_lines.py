@@ -43,8 +43,8 @@ _TENS = 10 ** np.arange(SIZE_WIDTH)[::-1]
 
 CACHE_TOKENS = 1 << 16  # decoded at once
 ZERO, CONTINUED = 48, 32  # the character of digit 0; what a digit that is not the last one adds
-WEIGHT_BASE, MOST_WEIGHT_DIGITS = 31, 12
-MOST_DIGITS, MOST_LEADING = 13, 16  # digits of 5 bits: 64 bits have 13, the first one below 16
+WEIGHT_BASE, MAX_WEIGHT_DIGITS = 31, 12
+MAX_DIGITS, MAX_LEADING = 13, 16  # digits of 5 bits: 64 bits have 13, the first one below 16
 
 
 def format_keys(keys: np.ndarray) -> np.ndarray:
@@ -143,9 +143,9 @@ def decode_sets(texts: list[bytes]) -> Ragged:
         weights[heavy], taken = _weights(digits, (ends - widths)[heavy], ends[heavy])
         widths[heavy] -= taken
         leading[heavy] = digits[(ends - widths)[heavy]]
-    longest = widths >= MOST_DIGITS
-    too_large = longest.any() and (widths[longest] > MOST_DIGITS).any()
-    too_large |= (leading[longest] >= CONTINUED + MOST_LEADING).any()
+    longest = widths >= MAX_DIGITS
+    too_large = longest.any() and (widths[longest] > MAX_DIGITS).any()
+    too_large |= (leading[longest] >= CONTINUED + MAX_LEADING).any()
     if too_large or (leading[heavy] == CONTINUED).any():
         raise WireError("expected shingles below 2^64 without leading zeros, got something else")
     steps = _numbers(digits, ends, widths)
@@ -168,7 +168,7 @@ def _weights(
     widths = closing - starts - 1
     if (closing >= ends - 1).any() or not widths.all():
         raise WireError("a weight in a line from the mapper is incomplete; run mapper.py again")
-    if widths.max() > MOST_WEIGHT_DIGITS:
+    if widths.max() > MAX_WEIGHT_DIGITS:
         raise WireError("expected weights below 2^59, got a larger one")
     weights = np.zeros(len(starts), dtype=np.int64)
     for i in range(int(widths.max())):

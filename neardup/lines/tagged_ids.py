@@ -32,7 +32,7 @@ from neardup.runtime.program import WireError, shown
 from neardup.sets.ragged import Batch
 
 OLD = b"0"
-_MOST_TOKENS = (1 << 32) - 1
+_MAX_TOKENS = (1 << 32) - 1
 _NO_VALUE = np.uint64((1 << 64) - 1)
 _PLACED = re.compile(rb"(?:0[0-7]|1[89a-f])[0-9a-f]{15}")  # places from NEW on are of new records
 _VALUE = re.compile(rb"[0-9a-f]{16}")
@@ -84,7 +84,7 @@ class ByShingles(NamedTuple):
     width: int = 8
 
     def digits(self, batch: Batch) -> list[bytes]:
-        return [b"%08x" % rest for rest in (_MOST_TOKENS - batch.sets.sizes).tolist()]
+        return [b"%08x" % rest for rest in (_MAX_TOKENS - batch.sets.sizes).tolist()]
 
 
 class Tag(NamedTuple):

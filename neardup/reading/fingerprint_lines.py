@@ -21,7 +21,7 @@ from neardup.sets.ragged import Batch
 
 FINGERPRINTS = "fingerprints"
 HEADER = b"# neardup images "  # of a file of picture hashes; not hexadecimal
-MOST_VARIANTS = 1 << 8
+MAX_VARIANTS = 1 << 8
 BLANKS = list(b" \t")
 NO_DIGIT = 16
 DIGITS = np.full(256, NO_DIGIT, np.uint8)
@@ -70,7 +70,7 @@ def _flaw_in(hexadecimal: Sequence[bytes], form: BlockPlaces) -> str:
     """Return the flaw in the number or length of a record's fingerprints; "" if there is none."""
     if not hexadecimal:
         return flaws.NO_FINGERPRINT
-    if len(hexadecimal) > MOST_VARIANTS:
+    if len(hexadecimal) > MAX_VARIANTS:
         return flaws.TOO_MANY
     return "" if all(len(t) == form.digits for t in hexadecimal) else flaws.OTHER_LENGTH
 

@@ -38,8 +38,8 @@ from neardup.runtime.program import StageError, to_add
 
 BACKSLASH = "\\"
 TABS = Dialect(delimiter="\t")  # of TSV
-MOST_LINES = 1000  # of a quoted field
-MOST_BYTES = 4 * BLOCK_BYTES  # whose quotes are found all at once
+MAX_LINES = 1000  # of a quoted field
+MAX_BYTES = 4 * BLOCK_BYTES  # whose quotes are found all at once
 LARGEST_FIELD = (1 << 31) - 1
 QUOTED = re.compile(r'"(?:[^"]|"")*"')
 NUL = "\udcc0\udc80"  # two bytes that are in no UTF-8, since csv of older Pythons reads no NUL
@@ -76,7 +76,7 @@ def whole_rows(
         if not dialect.long_rows and len(long := _long_rows(held, ends)):
             row = max(number + int(long[0]), 1)
             raise StageError(
-                f"{name}: row {row:,}: more than {MOST_LINES:,} lines; if its "
+                f"{name}: row {row:,}: more than {MAX_LINES:,} lines; if its "
                 f"quotes are right, {to_add('--quote', dialect.quote)}"
             )
         if too_long := np.flatnonzero(np.diff(ends, prepend=0) > max_row).tolist():
@@ -135,13 +135,13 @@ def _has_escapes(data: bytes, ended: bool, dialect: Dialect) -> bool:
 
 
 def _long_rows(data: bytes, ends: np.ndarray) -> np.ndarray:
-    """Return which rows have more than MOST_LINES lines; the one after the last end, too."""
+    """Return which rows have more than MAX_LINES lines; the one after the last end, too."""
     line_end = b"\n" if b"\n" in data else b"\r"
-    if data.count(line_end) - len(ends) < MOST_LINES:
+    if data.count(line_end) - len(ends) < MAX_LINES:
         return np.empty(0, np.int64)
     breaks = np.flatnonzero(np.frombuffer(data, np.uint8) == ord(line_end))
     lines = np.diff(np.searchsorted(breaks, np.append(ends, len(data))), prepend=0)
-    return np.flatnonzero(lines > MOST_LINES)
+    return np.flatnonzero(lines > MAX_LINES)
 
 
 def row_ends(data: bytes, ended: bool = True, dialect: Dialect = AS_USUAL) -> np.ndarray:
@@ -153,7 +153,7 @@ def row_ends(data: bytes, ended: bool = True, dialect: Dialect = AS_USUAL) -> np
     stop = len(data) - (not ended and data.endswith(b"\r"))  # an LF may follow
     data = dialect.masked(data[:stop])
     bytes_ = np.frombuffer(data, np.uint8)
-    quotes = _plain_quotes(bytes_, dialect) if stop <= MOST_BYTES else None
+    quotes = _plain_quotes(bytes_, dialect) if stop <= MAX_BYTES else None
     if quotes is None:
         return np.fromiter(_by_fields(data, dialect), np.int64)
     ends = np.flatnonzero(bytes_ == ord("\n"))
@@ -251,7 +251,7 @@ def check_widths(data: bytes, name: str, dialect: Dialect) -> None:
     """Raise StageError if all of the first rows have as many fields, but only with other quotes."""
 
     def alike(dialect: Dialect) -> bool:
-        rows = [*islice(split_rows("csv", data, dialect), MOST_LINES)]
+        rows = [*islice(split_rows("csv", data, dialect), MAX_LINES)]
         widths = {len(row) for row in rows[: max(len(rows) - 1, 2)] if row}  # the last may be cut
         return len(widths) == 1 and widths != {1}
 

@@ -35,7 +35,7 @@ BLANKS = rb"([ \t\v\f])[ \t\v\f]+"
 FRONT = b"0" * BEFORE + b"\n"  # a line end, and before it what a window may cover
 WEIGHED = rb"[0-9]+:[0-9.eE+-]+"
 ONE = 10**6
-MOST_WEIGHT = 10**6 * ONE
+MAX_WEIGHT = 10**6 * ONE
 NUMBER = rb"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
 WEIGHT_CACHE = 1 << 16
 
@@ -251,7 +251,7 @@ class Millionths(dict[bytes, int]):
         if len(self) >= WEIGHT_CACHE:
             self.clear()
         number = float(text) if len(text) < 400 and re.fullmatch(NUMBER, text) else 0.0
-        millionths = round(number * ONE) if number <= MOST_WEIGHT // ONE else 0
+        millionths = round(number * ONE) if number <= MAX_WEIGHT // ONE else 0
         self[text] = millionths
         return millionths
 

@@ -48,14 +48,14 @@ from neardup.sets.ragged import distinct, spans
 from neardup.sets.weighted_sets import numbered
 
 HASH_BYTES = 8
-MOST_WORDS = 1 << 16  # in the cache: some 10 MB
+MAX_WORDS = 1 << 16  # in the cache: some 10 MB
 _UNFED = blake2b(digest_size=HASH_BYTES)  # copied in half the time that a new one takes
 
 PUNCTUATION = string.punctuation + "“”„‟‘’‚‛«»‹›…–—―·•¿¡"
 RUNS = "(word|char):([0-9]{1,3})(:bag)?"
 SPOTS = "spot:([0-9]{1,3}):([0-9]{1,3})"
 MAX_WIDTH = 100
-TAB, MOST_INDENTED = 4, 40  # blanks
+TAB, MAX_INDENTED = 4, 40  # blanks
 # As `str.lower` and `str.split` treat ASCII: bytes.split takes 28 to 31 for no blanks.
 FOLDED = bytes(range(256)).lower().replace(bytes(range(28, 32)), b"    ")
 # These quickly recognise most texts without letters of SCRIPTS.
@@ -67,7 +67,7 @@ class WordHashes(dict[bytes, bytes]):
     """A cache from words to their hashes."""
 
     def __missing__(self, word: bytes) -> bytes:
-        if len(self) >= MOST_WORDS:
+        if len(self) >= MAX_WORDS:
             self.clear()
         fed = _UNFED.copy()
         fed.update(word)
@@ -151,7 +151,7 @@ def words_in_lines(text: str) -> list[str]:
     found = words(text.partition("\n")[0])
     for line in text.split("\n")[1:]:
         first, *others = words(line) or [""]
-        blanks = line.expandtabs(TAB)[:MOST_INDENTED]
+        blanks = line.expandtabs(TAB)[:MAX_INDENTED]
         indented = len(blanks) - len(blanks.lstrip())
         found += ["\n" + " " * indented + first, *others] if first else []
     return found

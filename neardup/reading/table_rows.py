@@ -30,7 +30,7 @@ from neardup.reading.table_files import (
 from neardup.reading.text_rows import Fields, Line, json_line
 from neardup.runtime.program import UsageError
 
-MOST_ROWS = 1 << 16  # of a slice
+MAX_ROWS = 1 << 16  # of a slice
 BAD_STRING = "\udcff"  # in place of a string that is not UTF-8
 
 
@@ -74,7 +74,7 @@ class Slices:
     """The slices of a group of rows, of at most `size` rows each, read in order."""
 
     def __init__(self, group: RowGroup, damages: Callable[[], Any]):
-        self.size = max(1, min(MOST_ROWS, BLOCK_BYTES * group.rows // max(group.size, 1)))
+        self.size = max(1, min(MAX_ROWS, BLOCK_BYTES * group.rows // max(group.size, 1)))
         self._rows, self._damages = group.rows, damages
         self._open = partial(group.batches, self.size, 4 * BLOCK_BYTES)
         self._batches: Iterator[Any] = iter(())
@@ -271,7 +271,7 @@ def kept_batches(
         next_gone = next(gone, None)
         for group in file.groups():
             done = 0
-            for batch in group.batches(MOST_ROWS, 4 * READ_BYTES):
+            for batch in group.batches(MAX_ROWS, 4 * READ_BYTES):
                 stays = [True] * batch.num_rows
                 batch = change(batch, first) if change else batch
                 while next_gone is not None and next_gone < first + batch.num_rows:

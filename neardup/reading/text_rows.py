@@ -35,7 +35,7 @@ from neardup.runtime.program import TO_NUMBER, StageError, UsageError, shown, to
 from neardup.sets.ragged import Batch, Ragged
 
 DEFAULT_ID, DEFAULT_TEXT = "id", "text"
-MOST_DIGITS = 20  # of a column number; int() itself refuses more than some thousands
+MAX_DIGITS = 20  # of a column number; int() itself refuses more than some thousands
 BLANKS = frozenset("\t\n\r")
 LIKE_A_ROW_ID = re.compile(rb"(|.*:)[1-9][0-9]*", re.DOTALL)
 AS_IT_IS = Cleaning()
@@ -348,10 +348,10 @@ class Fields:
             flags = f"--id, {flag} and {more[0][0]}" if more else f"--id and {flag}"
             raise UsageError(f"{flags} must {both} be column numbers, or {both} be names")
         columns = filter(str.isdecimal, fields.names)
-        if not all(len(name) <= MOST_DIGITS and int(name) for name in columns):
+        if not all(len(name) <= MAX_DIGITS and int(name) for name in columns):
             raise UsageError(
                 f"--id, {flag} and --keep: column numbers start at 1 and have at most "
-                f"{MOST_DIGITS} digits"
+                f"{MAX_DIGITS} digits"
             )
         return fields
 

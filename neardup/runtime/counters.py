@@ -102,7 +102,7 @@ class Counters:
         """
         self.add(f"{summary.BAD}{reason}", 1)
         every = self._reports or self._verbosity >= summary.VERBOSE
-        if len(self.bad_lines) < (summary.MOST_BAD_LINES if every else summary.SHOWN_BAD_LINES):
+        if len(self.bad_lines) < (summary.MAX_BAD_LINES if every else summary.SHOWN_BAD_LINES):
             self.bad_lines.append((place, line, message))
             if not self._reports and self._verbosity > summary.QUIET:
                 if self._on_terminal:

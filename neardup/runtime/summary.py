@@ -16,7 +16,7 @@ from typing import Any
 from neardup.runtime.program import TO_NUMBER, StageError, printable, shown, to_add
 
 QUIET, SHORT_SUMMARY, VERBOSE = -1, 0, 1  # of -q, neither, -v
-SHOWN_BAD_LINES, MOST_BAD_LINES = 10, 100_000  # without and with -v
+SHOWN_BAD_LINES, MAX_BAD_LINES = 10, 100_000  # without and with -v
 BAD = "bad lines: "
 SHUFFLED = "bytes shuffled"  # what the mappers have written
 CANDIDATES, PAIRS = "candidate pairs", "pairs"  # all pairs of records

@@ -52,7 +52,7 @@ HAIR = 1e-12
 NEARLY_ONE = math.nextafter(1, 0)  # a probability below 1 is never rounded to 1
 DISSIMILAR = 0.1  # the similarity that dissimilar records may have
 DEARER = 100  # a run prints a warning if it has this many times the candidate pairs
-MOST_WORTH_IT = 64  # bands of one row; if more are needed, --exact costs less
+MAX_WORTH_IT = 64  # bands of one row; if more are needed, --exact costs less
 MAX_ROWS = 32  # more rows than this save nothing: a key is hashed from the rows anyway
 
 Hit = Callable[[float, int], float]
@@ -155,7 +155,7 @@ def is_too_low(resemblance: float) -> bool:
     >>> is_too_low(0.15), is_too_low(0.1)
     (False, True)
     """
-    return bands_needed(resemblance, 1, DEFAULT_RECALL) > MOST_WORTH_IT
+    return bands_needed(resemblance, 1, DEFAULT_RECALL) > MAX_WORTH_IT
 
 
 def dearer(

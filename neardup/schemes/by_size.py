@@ -44,7 +44,7 @@ from neardup.similarity.measures import Threshold
 
 SORTED_TOKENS = 1 << 16  # sorted at once, so that the number of a set fits in 16 bits
 LARGEST = 1 << 26  # more elements than a line can have
-MOST_BANDS = (MAX_BANDS - 1) // 2
+MAX_DIFFER = (MAX_BANDS - 1) // 2
 SLOTS_AT_ONCE = 1 << 20
 RowKeys = tuple[np.ndarray, np.ndarray]  # row (int64) and key (uint64), one for each key
 

@@ -48,7 +48,7 @@ from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Threshold
 
 TYPICAL = 100  # elements of a set, if nothing is known about the records
-MOST_BY_CHANCE = 1e-3  # the maximum expected number of parts equal in dissimilar sets
+MAX_BY_CHANCE = 1e-3  # the maximum expected number of parts equal in dissimilar sets
 PARTS, TOKENS, ALL = 0, 1, 2
 PARTS_PROMISE = "exact: every pair is found, as its sets are equal in a part of all possible tokens"
 SAMPLED_TOKENS = 1 << 18  # tokens of sample sets compared for one group
@@ -81,7 +81,7 @@ class Partition(BySize):
     def of(cls, request: Request) -> Partition:
         groups = groups_of(request.least)
         # With more parts than bands, parts would be so small that all sets are equal in one.
-        too_many = groups.differ >= by_size.MOST_BANDS
+        too_many = groups.differ >= by_size.MAX_DIFFER
         seed = request.key_seed("partition")
         return cls(groups, (Parts(groups, seed), All(seed)), np.where(too_many, 1, 0))
 
@@ -173,9 +173,9 @@ class Auto(BySize):
         groups = groups_of(request.least)
         minhash = MinHash.of(request)
         keys = 2 * (groups.differ + 1)  # in two groups
-        parts = (keys <= minhash.bands) & (by_size.by_chance(groups) <= MOST_BY_CHANCE)
+        parts = (keys <= minhash.bands) & (by_size.by_chance(groups) <= MAX_BY_CHANCE)
         ways = Parts(groups, request.key_seed("auto")), InAllGroups(minhash, "minhash")
-        scheme = cls(groups, ways, np.where(parts & (groups.differ < by_size.MOST_BANDS), 0, 1))
+        scheme = cls(groups, ways, np.where(parts & (groups.differ < by_size.MAX_DIFFER), 0, 1))
         scheme.minhash = minhash
         return scheme
 
@@ -213,10 +213,10 @@ class Exact(BySize):
         seed = request.key_seed("exact")
         tokens = InAllGroups(Prefix(request.least, request.counts, seed), "tokens")
         ways = Parts(groups, seed), tokens, All(seed)
-        possible = groups.differ < by_size.MOST_BANDS
+        possible = groups.differ < by_size.MAX_DIFFER
         if request.counts is None or not len(request.counts.sample):
             choice = np.where(
-                possible & (by_size.by_chance(groups) <= MOST_BY_CHANCE), PARTS, TOKENS
+                possible & (by_size.by_chance(groups) <= MAX_BY_CHANCE), PARTS, TOKENS
             )
             return cls(groups, ways, choice)
         costs = estimate(groups, request.counts)

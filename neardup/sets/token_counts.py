@@ -27,9 +27,9 @@ import numpy as np
 from neardup.sets.hashing import mix
 from neardup.sets.ragged import Ragged, distinct, first_of_run, starts_of_runs
 
-MOST_SETS = 1000
+MAX_SETS = 1000
 SAMPLE_TOKENS = 1 << 21  # in the whole sample: a few sets may be as large as all others
-MOST_TOKENS = 1_000_000
+MAX_TOKENS = 1_000_000
 TOKENS_AT_ONCE = 1 << 21  # a mapper counts so many in memory, at some 40 bytes each
 MOST = 10**12 - 1
 
@@ -44,7 +44,7 @@ class Sample:
     sets, tokens: maximum numbers of them; a single set may have more tokens.
     """
 
-    def __init__(self, sets: int = MOST_SETS, tokens: int = SAMPLE_TOKENS) -> None:
+    def __init__(self, sets: int = MAX_SETS, tokens: int = SAMPLE_TOKENS) -> None:
         self._max_sets, self._max_tokens = sets, tokens
         self._hashes, self._sets = np.empty(0, np.uint64), NO_SETS
         self._bound = np.uint64((1 << 64) - 1)  # no larger hash can be among the smallest
@@ -143,7 +143,7 @@ class TokenCounts:
     @property
     def complete(self) -> bool:
         """True if each token without a count is known to be in one record only."""
-        return self.own and len(self.tokens) < MOST_TOKENS
+        return self.own and len(self.tokens) < MAX_TOKENS
 
     def digest(self) -> tuple[int, ...]:
         """Return a checksum of the counts: four integers."""
@@ -167,13 +167,13 @@ class TokenCounts:
 
 
 def most_frequent(*columns: Column) -> Column:
-    """Return up to MOST_TOKENS of the most frequent tokens, ascending, and their counts (> 1).
+    """Return up to MAX_TOKENS of the most frequent tokens, ascending, and their counts (> 1).
 
     No token may be in two of the columns.
     """
     tokens, frequencies = map(np.concatenate, zip(*columns))
     several = np.flatnonzero(frequencies > 1)
-    best = several[np.lexsort((tokens[several], -frequencies[several]))[:MOST_TOKENS]]
+    best = several[np.lexsort((tokens[several], -frequencies[several]))[:MAX_TOKENS]]
     best = best[np.argsort(tokens[best])]
     return tokens[best], frequencies[best]
 

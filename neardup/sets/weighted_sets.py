@@ -35,7 +35,7 @@ from neardup.sets.ragged import Ragged, chunks, first_of_run, spans
 
 CELLS_AT_ONCE = 1 << 15
 STRIPS_AT_ONCE = 1 << 16  # a heavy token has forty strips
-MOST_STRIPS = 63
+MAX_STRIPS = 63
 POINTS = 2  # expected points of each number, besides log K: few sets need more
 RANK_BITS = 40
 
@@ -171,7 +171,7 @@ def _lowest(
 
 def _strips(weights: np.ndarray) -> np.ndarray:
     """Return how many of the intervals 0-1, 1-2, 2-4, 4-8 … each weight reaches (int64)."""
-    return 1 + np.searchsorted(1 << np.arange(MOST_STRIPS), weights).astype(np.int64)
+    return 1 + np.searchsorted(1 << np.arange(MAX_STRIPS), weights).astype(np.int64)
 
 
 def _points(

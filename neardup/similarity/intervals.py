@@ -174,7 +174,7 @@ def _power(base: Decimal, exponent: int) -> Decimal:
     return result
 
 
-DEFAULT_SIZE, LEAST_SIZE, MOST_SIZE = 256, 16, 65536
+DEFAULT_SIZE, MIN_SIZE, MAX_SIZE = 256, 16, 65536
 CONFIDENCE = Fraction(999, 1000)
 MARK = np.uint64(1 << 52)
 FIRST_HASH = MARK + np.uint64(1 << SAMPLE_BITS)
@@ -192,10 +192,10 @@ def sample_size(text: str) -> int:
     if kind == "sketch" and not colon:
         return DEFAULT_SIZE
     number = int(size) if size.isascii() and size.isdigit() and len(size) <= 6 else 0
-    if kind == "sketch" and LEAST_SIZE <= number <= MOST_SIZE:
+    if kind == "sketch" and MIN_SIZE <= number <= MAX_SIZE:
         return number
     raise ValueError(
-        f"{text!r} is neither exact nor sketch:S, with S from {LEAST_SIZE} to {MOST_SIZE}"
+        f"{text!r} is neither exact nor sketch:S, with S from {MIN_SIZE} to {MAX_SIZE}"
     )
 
 

@@ -40,7 +40,7 @@ from neardup.similarity.measures import Measure
 SAMPLE_BITS = 48  # of a hash: the other 16 are for a row number, so that one plain sort is enough
 PAIR_HASHES = 32  # the fixed cost of a pair, in hashes: no step has 2^16 pairs
 CACHE_TOKENS = 1 << 16  # hashed together: two arrays of 256 KiB stay in the L2 cache
-MOST_BITS = 16  # of a bitmap, as a power of two
+MAX_BITS = 16  # of a bitmap, as a power of two
 BITS_AT_ONCE = 1 << 20
 
 
@@ -160,7 +160,7 @@ def wide_bitmaps(sets: Ragged, log: "int | None" = None) -> np.ndarray:
     (2, 4)
     """
     mean = len(sets.values) // max(1, len(sets))
-    log = log or min(max(6, mean.bit_length() + 1), MOST_BITS)
+    log = log or min(max(6, mean.bit_length() + 1), MAX_BITS)
     if kernels.COMPILED:
         return kernels.parity_maps(sets.values, sets.offsets, GOLDEN, log)
     rows = np.arange(len(sets)) << log

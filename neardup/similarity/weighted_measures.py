@@ -28,7 +28,7 @@ from neardup.sets.token_counts import TokenCounts
 from neardup.similarity import measures
 from neardup.similarity.measures import Measure, SetMeasure, Threshold, UnboundedMeasure, Verified
 
-MOST_WEIGHT = 255
+MAX_WEIGHT = 255
 
 
 @dataclass(eq=False)
@@ -52,7 +52,7 @@ class Idf:
         """The maximum document frequency for weights 255, 254, … 1: int64, ascending, above 0."""
         power = self.counts.records**16
         roots = []
-        for k in range(MOST_WEIGHT, 0, -1):  # ⌊x^(1/16)⌋: the floor of roots of floors
+        for k in range(MAX_WEIGHT, 0, -1):  # ⌊x^(1/16)⌋: the floor of roots of floors
             roots.append(isqrt(isqrt(isqrt(isqrt(power >> 2 * k - 1)))))
         return np.array([root for root in roots if root], dtype=np.int64)
 

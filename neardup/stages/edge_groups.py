@@ -43,7 +43,7 @@ from neardup.stages.external_group import pieces_of, write_rows
 
 HELD_BYTES = 256 << 20  # for a decision, unless it is given more
 RECORD_BYTES, NODE_BYTES = 28, 80  # in memory: for a record of a part, and for a node of a bucket
-MOST_PARTS, MOST_BITS = 128, 6  # of the number of a bucket; each bucket has six open files
+MAX_PARTS, MAX_BITS = 128, 6  # of the number of a bucket; each bucket has six open files
 DISTINCT_AT_ONCE = 1 << 20
 WORD_BITS = 64
 NONE = np.uint64((1 << WORD_BITS) - 1)
@@ -70,7 +70,7 @@ class _Buckets:
 
 def parts(edges: EdgeFile, memory: int, counters: Counters) -> Iterator[Iterator[bytes]]:
     """Yield the parts of a file of edges, each as blocks of lines; `memory`: bytes for each."""
-    number = min(MOST_PARTS, 2 * RECORD_BYTES * edges.count // memory + 1)
+    number = min(MAX_PARTS, 2 * RECORD_BYTES * edges.count // memory + 1)
     with ExitStack() as stack:
         files = _temporary(stack, number)
         part_of, before, part = _parts(stack, edges, number, memory, counters), b"", 0
@@ -90,7 +90,7 @@ def _parts(
     outer: ExitStack, edges: EdgeFile, number: int, memory: int, counters: Counters
 ) -> Iterator[int]:
     """Return the part, one of `number`, of each record, in order; files are closed by `outer`."""
-    bits = min(MOST_BITS, (NODE_BYTES * edges.count // memory).bit_length() + 1)
+    bits = min(MAX_BITS, (NODE_BYTES * edges.count // memory).bit_length() + 1)
     ordinal_shift = np.uint64(WORD_BITS - edges.count.bit_length())
     found = _Buckets(outer, bits)
     with ExitStack() as stack:

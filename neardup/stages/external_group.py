@@ -26,7 +26,7 @@ ROW_BYTES = 16
 ROWS_AT_ONCE = 1 << 20  # sorted in memory, at some 70 bytes each
 READ_BYTES = ROW_BYTES << 16
 PARTITION_BYTES = 32 << 20  # of the input; its rows usually take a third of that
-MOST_PARTITIONS = 256
+MAX_PARTITIONS = 256
 STREAM_PARTITIONS = 64
 DIGIT_BITS = 16
 WORD_BITS = 64
@@ -41,7 +41,7 @@ def partitions_for(input_bytes: int) -> int:
     >>> partitions_for(0), partitions_for(100 << 20), partitions_for(1 << 50)
     (1, 4, 256)
     """
-    return min(1 << (input_bytes // PARTITION_BYTES).bit_length(), MOST_PARTITIONS)
+    return min(1 << (input_bytes // PARTITION_BYTES).bit_length(), MAX_PARTITIONS)
 
 
 def write_rows(rows: np.ndarray, files: Sequence[IO[bytes]], shift: int = 0) -> None:

@@ -41,7 +41,7 @@ JOINED_BYTES = 60  # for each token in an exact join, at its peak
 KEY_BYTES, TOKEN_BYTES, RECORD_BYTES, PAIR_BYTES = 20, 24, 400, 128
 MAX_PAIRS, MAX_COMPARED = 32, 4096  # per record: edges of a decision, and sets that share a key
 MAX_BLOCKS = 8  # blocks of sets, which are joined two by two; each costs a pass over the records
-MOST_THREADS = 4  # each holds the words of a band
+MAX_THREADS = 4  # each holds the words of a band
 COLLISION, LONG = 5e-9, 5.0  # seconds: of one collision, and of a join that keys may shorten
 
 Pairs = tuple[np.ndarray, np.ndarray]  # rows, int64 (P,); the left one is not larger
@@ -109,7 +109,7 @@ def pair_lines(
     n = len(known.sizes)
     measure = settings.measure
     assert isinstance(measure, SetMeasure)
-    threads = min(threads, MOST_THREADS)
+    threads = min(threads, MAX_THREADS)
     memory -= KEY_BYTES * len(known.keys.values) + threads * RECORD_BYTES * n // 8
     if memory < 0 or n >> RANK_BITS:
         return None

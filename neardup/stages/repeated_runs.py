@@ -51,9 +51,9 @@ from neardup.stages.kept_steps import KeptSteps
 from neardup.stages.word_lines import BLANK, LINE_END, Portion, WordLines
 
 HASHED_BYTES, SORTED_BYTES = 1 << 20, 2 << 20  # of portions: hashed, and in order of place
-LEAST_LOG, MOST_LOG = 12, 29  # of the slots of the filter: 128 MiB at most
+MIN_LOG, MAX_LOG = 12, 29  # of the slots of the filter: 128 MiB at most
 ROW_BYTES, BUCKET_BYTES = 32, 16 << 20
-MOST_FILES, COMPARED = 250, 1 << 16
+MAX_FILES, COMPARED = 250, 1 << 16
 ONE_GO, BUCKETS, BY_PLACE = KeptSteps(), "buckets", "by_place"
 T = TypeVar("T")
 
@@ -140,7 +140,7 @@ def repeated(
     CollisionError if different runs have one hash.  least: of records that have the run.  Each
     process has some of the portions and of the hashes.
     """
-    size = max(SORTED_BYTES, -(-int(lines.offsets[-1]) // MOST_FILES))
+    size = max(SORTED_BYTES, -(-int(lines.offsets[-1]) // MAX_FILES))
     portions = [*lines.portions(size, how.width)]
     with closing(_Rows(len(portions), BY_PLACE, steps)) as places:
         begins = np.array([portion.begin for portion in portions], np.uint64)
@@ -240,7 +240,7 @@ def note(runs: np.ndarray, log: int, seen: np.ndarray) -> None:
 
 def _candidates(lines: WordLines, how: Hashing, steps: KeptSteps) -> Iterator[np.ndarray]:
     """Yield rows of repeated runs: see `_grouped`."""
-    bits = min(lines.words * ROW_BYTES // BUCKET_BYTES, MOST_FILES - 1).bit_length()
+    bits = min(lines.words * ROW_BYTES // BUCKET_BYTES, MAX_FILES - 1).bit_length()
     with closing(_Rows(1 << bits, BUCKETS, steps)) as buckets:
         for rows in () if steps.done(BUCKETS) else _seen_again(lines, how, steps.jobs):
             buckets.add(rows[:, 0] >> np.uint64(32) >> np.uint64(32 - bits), rows)
@@ -257,7 +257,7 @@ def _candidates(lines: WordLines, how: Hashing, steps: KeptSteps) -> Iterator[np
 
 def _seen_again(lines: WordLines, how: Hashing, jobs: int) -> Iterator[np.ndarray]:
     """Yield rows, as in `_grouped`, of the runs whose slot of the filter was seen again."""
-    log = min(max((4 * lines.words).bit_length(), LEAST_LOG), MOST_LOG)
+    log = min(max((4 * lines.words).bit_length(), MIN_LOG), MAX_LOG)
     seen = np.frombuffer(mmap.mmap(-1, 1 << log - 2), np.uint8)  # all processes share it
     portions = [*lines.portions(HASHED_BYTES, how.width)]
 
@@ -398,7 +398,7 @@ class _Rows:
         self._files = [steps.file(step, number) for number in range(files)]
 
     def add(self, file: np.ndarray, rows: np.ndarray) -> None:
-        """Append each row to the file of its number, at most MOST_FILES."""
+        """Append each row to the file of its number, at most MAX_FILES."""
         narrow = file.astype(np.uint8)  # sorted by counting
         ends = np.cumsum(np.bincount(narrow, minlength=len(self._files)))
         parts = np.split(rows[np.argsort(narrow, kind="stable")], ends[:-1])

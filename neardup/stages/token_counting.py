@@ -68,7 +68,7 @@ def sum_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
 def order_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the sample, counts of all sizes, and counts of frequent tokens, from sorted sums."""
     taken, elements, before = {b"r": 0, b"s": 0, b"t": 0}, 0, b""
-    most = {b"r": token_counts.MOST_SETS, b"s": sys.maxsize, b"t": token_counts.MOST_TOKENS}
+    most = {b"r": token_counts.MAX_SETS, b"s": sys.maxsize, b"t": token_counts.MAX_TOKENS}
     for place, key, value in _in_order(lines, count_lines.parse_sum):
         if place == before:
             raise StageError(f"{shown(key)} has two sums; run step.py count sum once, on all lines")

@@ -24,7 +24,7 @@ import numpy as np
 from neardup.reading import shingling
 from neardup.reading.cleaning import APOSTROPHE, PUNCTUATION_BLANKS, Cleaning, whole
 
-MOST_PIECES, LONGEST_PIECE = 1 << 17, 64  # in the cache: some 30 MB
+MAX_PIECES, MAX_PIECE = 1 << 17, 64  # in the cache: some 30 MB
 PART, SPACE = 1 << 12, re.compile(r"\s")  # characters
 BLANK, LINE_END = ord(" "), ord("\n")
 _BLANK = np.array([chr(code).isspace() for code in range(0x3002)])  # U+3000 is the last one
@@ -46,8 +46,8 @@ class Words(dict[str, bytes]):
     def __missing__(self, piece: str) -> bytes:
         found = shingling.utf8_words(self._clean(piece))
         words = b"".join([word + b" " for word in found])
-        if len(piece) <= LONGEST_PIECE:
-            if len(self) >= MOST_PIECES:
+        if len(piece) <= MAX_PIECE:
+            if len(self) >= MAX_PIECES:
                 self.clear()
             self[piece] = words
         return words

@@ -165,7 +165,7 @@ def test_blocks_have_tables_of_bounded_size(bits: int, n: int) -> None:
     for distance in {0, 1, bits // 8, bits // 2}:
         for number in (cheapest(bits, distance, n, None), cheapest(bits, distance, n, n)):
             assert 0 <= number <= bits
-            assert number == 0 or -(-bits // number) <= near_bits.MOST_BLOCK_BITS
+            assert number == 0 or -(-bits // number) <= near_bits.MAX_BLOCK_BITS
 
 
 # Records are near if the first vector of one is near any vector of the other.

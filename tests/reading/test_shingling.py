@@ -99,7 +99,7 @@ def test_many_texts_have_the_shingles_of_each(texts, form):
 def test_a_full_word_cache_changes_nothing(monkeypatch):
     text = "to be or not to be that is the question to be"
     expected = Shingler.parse("word:2")(text).tolist()
-    monkeypatch.setattr(shingling, "MOST_WORDS", 3)
+    monkeypatch.setattr(shingling, "MAX_WORDS", 3)
     monkeypatch.setattr(shingling, "HASHES", shingling.WordHashes())
     small = Shingler.parse("word:2")
     assert small(text).tolist() == small(text).tolist() == expected

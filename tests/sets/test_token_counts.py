@@ -23,7 +23,7 @@ from neardup.runtime.program import StageError
 from neardup.sets import token_counts
 from neardup.sets.hashing import mix
 from neardup.sets.ragged import Ragged
-from neardup.sets.token_counts import MOST, MOST_SETS, Sample, TokenCounts, partial_counts
+from neardup.sets.token_counts import MAX_SETS, MOST, Sample, TokenCounts, partial_counts
 from neardup.stages import external_group
 from neardup.stages.token_counting import map_counts, order_counts, sum_counts
 from tests.support.drawn import record_lines, settings_of, shingle_sets
@@ -41,7 +41,7 @@ def naive(sets: Sets, most: int = 10**6) -> bytes:
     hashes = {int(mix(np.array([*x], np.uint64)).sum()): sorted(x) for x in sets}
     lines = [
         b"r%020d\t%b\n" % (hash_, encode_sets(Ragged.from_rows([x]))[0])
-        for hash_, x in sorted(hashes.items())[:MOST_SETS]
+        for hash_, x in sorted(hashes.items())[:MAX_SETS]
     ]
     lines += [b"s%020d\t%d\n" % column for column in sizes]
     return b"".join(lines + [b"t%020d\t%d\n" % (token, -n) for n, token in tokens])
@@ -106,7 +106,7 @@ def test_lines_may_have_lost_their_end_or_won_a_tab() -> None:
 def test_the_most_frequent_stay_and_of_equals_the_smallest(
     most: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(token_counts, "MOST_TOKENS", most)
+    monkeypatch.setattr(token_counts, "MAX_TOKENS", most)
     sets = [frozenset({7, 9, TOP - 1, TOP}), frozenset({8, 9, TOP - 1, TOP}), frozenset({7, 8})]
     sets += some_sets(60)
     lines = mapped([lines_of(sets)])

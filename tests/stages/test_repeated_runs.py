@@ -68,7 +68,7 @@ def check(seed: int, cases: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(cases):
         sizes = (1, 40, *[1 << 20] * 4)  # small ones take many files
         limits = {"SORTED_BYTES": sizes, "HASHED_BYTES": sizes}
-        limits |= {"BUCKET_BYTES": (64, 640, 1 << 20), "MOST_LOG": (4, 29)}
+        limits |= {"BUCKET_BYTES": (64, 640, 1 << 20), "MAX_LOG": (4, 29)}
         for name, values in limits.items():
             monkeypatch.setattr(repeated_runs, name, dice.choice(values))
         records, width, least = drawn(dice), dice.choice([1, 2, 3, 5]), dice.choice([1, 1, 2, 3])
@@ -181,7 +181,7 @@ def test_any_number_of_processes_finds_the_same(
     compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernels, "COMPILED", compiled)
-    limits = {"SORTED_BYTES": 100, "HASHED_BYTES": 64, "BUCKET_BYTES": 640, "MOST_LOG": 9}
+    limits = {"SORTED_BYTES": 100, "HASHED_BYTES": 64, "BUCKET_BYTES": 640, "MAX_LOG": 9}
     for name, value in limits.items():  # many portions and files, and chance hits of the filter
         monkeypatch.setattr(repeated_runs, name, value)
     dice = random.Random(11)

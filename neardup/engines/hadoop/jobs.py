@@ -26,7 +26,7 @@ KEY_VALUE = ("-inputformat", "org.apache.hadoop.mapred.KeyValueTextInputFormat")
 IDENTITY = "org.apache.hadoop.mapred.lib.Identity"
 # A mapper's lines become the output unchanged: no part is a key, and no tab is added.
 WHOLE_LINES = {"stream.map.output": "keyonlytext"}
-MOST_HEAP = 1024  # MB, for a JVM that only fetches and merges; the decision needs the rest
+MAX_HEAP = 1024  # MB, for a JVM that only fetches and merges; the decision needs the rest
 
 
 @dataclass
@@ -123,7 +123,7 @@ def decide_job(asked: Submission, edges: str, output: str, counts: str) -> list[
     """Return the command line of the decision job, whose one reducer reads all edges."""
     options, files = _task_options(asked, counts)
     reducer = task(asked, "step.py", "decide", *options)
-    heap = min(MOST_HEAP, sizes.heap(asked.memory))
+    heap = min(MAX_HEAP, sizes.heap(asked.memory))
     # step.py keep does a binary search in a plain file; other answers may be compressed.
     one = {sizes.REDUCERS: 1, **(PLAIN if OUTPUTS[asked.options.output].rows else {})}
     own = {"mapreduce.reduce.java.opts": f"-Xmx{heap}m"}

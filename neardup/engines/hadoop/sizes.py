@@ -31,7 +31,7 @@ DEFAULT_MEMORY = 2048
 JVM_SHARE = 0.45  # share of a container; the rest is for Python
 SORT_SHARE = 0.55  # share of the JVM; a mapper writes five times what it reads
 SPARE = 0.25  # share of a container that is not used by a mapper's JVM and Python
-MOST_SORT = 2047  # Hadoop's maximum
+MAX_SORT = 2047  # Hadoop's maximum
 # A mapper's JVM runs for half a minute: the second compiler costs more time than it saves.
 NO_SECOND_COMPILER = "-XX:TieredStopAtLevel=1"
 # Snappy comes with Hadoop from 3.3.1 on; before, a distribution has to build it.  Java's own codec
@@ -59,8 +59,8 @@ SHARED_LINES = 5  # at most one in five lines is sent after a first round
 # key whose records share another key, but knows only its own keys.
 KEYS_ALONE = 0.05
 KEY_REDUCER_BYTES = 10**9
-LEAST_MAPS, MOST_MAPS = 2, 50_000  # Hadoop's own minimum; Hadoop's master cannot hold many more
-MOST_REDUCERS = 9_999
+MIN_MAPS, MAX_MAPS = 2, 50_000  # Hadoop's own minimum; Hadoop's master cannot hold many more
+MAX_REDUCERS = 9_999
 
 
 def heap(memory: int) -> int:
@@ -70,7 +70,7 @@ def heap(memory: int) -> int:
 
 def sort_buffer(memory: int) -> int:
     """Return the size of a mapper's sort buffer, for a container of `memory`; both in megabytes."""
-    return min(MOST_SORT, int(heap(memory) * SORT_SHARE))
+    return min(MAX_SORT, int(heap(memory) * SORT_SHARE))
 
 
 def map_properties(memory: int) -> Properties:
@@ -140,7 +140,7 @@ def maps_for(lines: int, memory: int) -> int:
     (2, 10, 5)
     """
     each = (sort_buffer(memory) << 20) * FILLED
-    return min(max(LEAST_MAPS, -int(-lines // each)), MOST_MAPS)
+    return min(max(MIN_MAPS, -int(-lines // each)), MAX_MAPS)
 
 
 def reducers_for(lines: int) -> int:
@@ -152,4 +152,4 @@ def reducers_for(lines: int) -> int:
     needed = -(-lines // REDUCER_BYTES)
     if needed > MANY_REDUCERS:
         needed = isqrt(needed * MANY_REDUCERS)
-    return min(max(1, needed), MOST_REDUCERS)
+    return min(max(1, needed), MAX_REDUCERS)

@@ -18,7 +18,7 @@ STEP_JOB_OPTIONS = (
         --memory MB     memory of a task's container [{sizes.DEFAULT_MEMORY}]
         --python PATH   the nodes' Python, with numpy [python3]
         """,
-        reducers=whole(1, sizes.MOST_REDUCERS),
+        reducers=whole(1, sizes.MAX_REDUCERS),
         memory=whole(512, 1 << 20),
     ),
     PROPERTY,

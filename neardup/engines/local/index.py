@@ -207,8 +207,8 @@ def _segment(
             print_summary(reports, options.verbosity, whole=False)
             raise
         records = [path.stat().st_size // 16 for path in plan.paths("record_sketches")]
-        if sum(records) >= segment.MOST_RECORDS:
-            raise StageError(f"more than {segment.MOST_RECORDS:,} records; make several indexes")
+        if sum(records) >= segment.MAX_RECORDS:
+            raise StageError(f"more than {segment.MAX_RECORDS:,} records; make several indexes")
         parts = range(plan.partitions)
         partitions = [total_size(plan.paths("keys", part)) // ROW_BYTES for part in parts]
         plan.progress.stage("sort", sum(partitions))

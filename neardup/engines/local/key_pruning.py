@@ -39,7 +39,7 @@ from neardup.similarity.sketches import bitmaps, may_reach
 from neardup.stages import external_group
 from neardup.stages.segment import OLD, Segment
 
-MOST_FILES = 768  # open at once, of 1024 that systems allow
+MAX_FILES = 768  # open at once, of 1024 that systems allow
 ROWS_AT_ONCE = 1 << 12  # read from one file
 ROW_BYTES = 24  # for key, record and group
 RECORDS_AHEAD = 1 << 12  # at most so many records have their rows read at once
@@ -113,7 +113,7 @@ def prune(
     The files are TARGET.0, TARGET.1 …, one for each range of keys that is in memory at once; rows
     are uint64 (key, record, group), in the order of the source.
     """
-    for part, keys in enumerate(external_group.key_ranges(sources, most=MOST_FILES // partitions)):
+    for part, keys in enumerate(external_group.key_ranges(sources, most=MAX_FILES // partitions)):
         files = [Path(f"{target}.{part}") for target in targets]
         if keys.hot:
             _write_hot(keys, sources, files)

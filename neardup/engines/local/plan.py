@@ -41,7 +41,7 @@ from neardup.stages.segment import Segment
 
 FEW_WORKERS = 8  # so many may be started for an input of any size
 ONE_WORKER_BYTES = 1 << 16  # so many bytes take at most 10 ms; starting a worker takes 5 ms
-MOST_WORKERS = 240  # each reducer opens a file of every mapper
+MAX_WORKERS = 240  # each reducer opens a file of every mapper
 SHARES, MORE_SHARES = 48, 24  # of the input of a run that can go on; and for each process
 WORK_PARTITIONS = 16  # of the keys, at least, in such a run
 PACKED = 4  # a compressed file is assumed to become so many times larger
@@ -97,7 +97,7 @@ class Plan(NamedTuple):
         partitions = external_group.partitions_for(size)
         work = more.get("work")
         if work:
-            most = min(max(SHARES, MORE_SHARES * processes), MOST_WORKERS)
+            most = min(max(SHARES, MORE_SHARES * processes), MAX_WORKERS)
             jobs = work.remembered("shares", min(most, 1 + size // BLOCK_BYTES))
             partitions = max(partitions, WORK_PARTITIONS)
         reduced = files_for(partitions, jobs)
@@ -175,7 +175,7 @@ def workers_for(asked: "int | None", input_bytes: int) -> int:
     if asked is None:
         asked = cores() if input_bytes > ONE_WORKER_BYTES else 1
     blocks = input_bytes // BLOCK_BYTES
-    return min(asked, FEW_WORKERS + max(1, blocks), MOST_WORKERS)
+    return min(asked, FEW_WORKERS + max(1, blocks), MAX_WORKERS)
 
 
 def everywhere(

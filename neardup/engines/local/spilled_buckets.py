@@ -29,7 +29,7 @@ from neardup.verification.buckets import BUCKET_BYTES, SHARED_BUCKETS, SpilledBu
 RUN_BYTES = 8 << 20  # a mapper collects so many before it writes a run
 READ_BYTES = 16 << 20  # of buckets that a reducer holds; a larger one is spilled
 FILES = 4  # files of records for each file of postings
-MOST_FILES = 256
+MAX_FILES = 256
 _WEIGHTS = np.dtype(np.int64)
 
 
@@ -88,7 +88,7 @@ def files_for(partitions: int, jobs: int) -> int:
     (4, 16)
     """
     may_be_open = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    most = MOST_FILES
+    most = MAX_FILES
     while most > 1 and 0 < may_be_open < 3 * most:
         most //= 2
     return min(max(FILES * partitions, 1 << (2 * jobs - 1).bit_length()), most)

@@ -45,7 +45,7 @@ PLACE = re.compile(r":([0-9]+)(?::[0-9]+)?-[0-9]+\Z")
 UNITS = (*CUTS, *KINDS)
 DOCUMENT = "document"  # a field of the lines of units
 LANGUAGES = "Python, Java, C, C++, JavaScript, TypeScript, Go and Rust"
-LEAST_WORDS, LEAST_TOKENS, MOST = 10, 50, 1_000_000
+MIN_WORDS, MIN_TOKENS, MOST = 10, 50, 1_000_000
 CODE_SHINGLE, THRESHOLD = "word:5:bag", "0.7"
 NO_CODE, NOT_PARSED = "in no known language", "parts with syntax errors"
 
@@ -65,8 +65,8 @@ OPTIONS = flags(
                     of {LANGUAGES}.  An id has the lines, as in a.py:3-9.  --threshold is then
                     {THRESHOLD}, and --shingle of code {CODE_SHINGLE} (default: whole documents)
                     -h: compare each paragraph, line, sentence, function or block by itself
-    --min-words N   with --unit: shorter units are not compared (default: {LEAST_WORDS}; for code,
-                    {LEAST_TOKENS} tokens)
+    --min-words N   with --unit: shorter units are not compared (default: {MIN_WORDS}; for code,
+                    {MIN_TOKENS} tokens)
     --normalise WHAT  with --unit function or block: names, literals, or both with a comma: only
                     their kinds are compared, so that renamed ones are equal (default: none)
     """,
@@ -138,7 +138,7 @@ def options_of_units(args: argparse.Namespace, options: table.Options, lines: st
         raise UsageError("--clean html is for whole pages, not for units; leave it out")
     if code:
         code_units.check_packages()
-    args.least = args.least or (LEAST_TOKENS if code else LEAST_WORDS)
+    args.least = args.least or (MIN_TOKENS if code else MIN_WORDS)
     args.normalise = args.normalise or frozenset()
     within, across = (
         part and part.replace("id:", f"{DOCUMENT}:", 1) for part in (options.within, options.across)

@@ -20,7 +20,7 @@ from neardup.verification.not_pairs import SAME, Two
 ALPHA = 0.05
 GOAL = 0.99
 WIDTHS = (1, 2, 5, 10)  # hundredths of similarity
-MOST_STRATA = 10
+MAX_STRATA = 10
 
 
 class Strata(NamedTuple):
@@ -41,7 +41,7 @@ class Strata(NamedTuple):
             for each, count in sorted(hundredths.items()):
                 low = each // width * width if each < 100 else 100
                 sizes[low * 10_000] = sizes.get(low * 10_000, 0) + count
-            if len(sizes) <= MOST_STRATA:
+            if len(sizes) <= MAX_STRATA:
                 break
         return cls(list(sizes), list(sizes.values()))
 
