@@ -107,9 +107,9 @@ class Direct(Rule):
 
     def __init__(self, edges: EdgeFile, components: Components):
         super().__init__(edges, components)
-        self.ranks = np.full(edges.count, OPEN, np.int64)  # or KEPT, or COPY
-        self.places = np.zeros(edges.count, np.int64)  # or for a COPY, the number of the first copy
-        self.rank, self.where = self.ranks.data, self.places.data  # items are read faster
+        self.ranks = np.full(edges.count, OPEN, np.int64)  # the rank of a reason, KEPT or COPY
+        self.places = np.zeros(edges.count, np.int64)  # of a reason; for a COPY, the first copy
+        self.rank, self.where = self.ranks.data, self.places.data  # faster for single items
 
     def is_kept(self, number: int) -> bool:
         return self.rank[number] == KEPT

@@ -141,7 +141,7 @@ def csv_row(values: Iterable[Any]) -> bytes:
     b'"to be, or",,"",0.5,true\n'
     """
     fields = list(map(_csv_field, values))
-    return (",".join(fields) or '""').encode() + b"\n"  # a blank row would be none
+    return (",".join(fields) or '""').encode() + b"\n"  # readers skip a blank row
 
 
 def _csv_field(value: Any) -> str:

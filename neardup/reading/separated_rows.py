@@ -135,7 +135,10 @@ def _has_escapes(data: bytes, ended: bool, dialect: Dialect) -> bool:
 
 
 def _long_rows(data: bytes, ends: np.ndarray) -> np.ndarray:
-    """Return which rows have more than MAX_LINES lines; the one after the last end, too."""
+    """Return the numbers of the rows of more than MAX_LINES lines (int64).
+
+    The bytes after the last of `ends` count as a row, too.
+    """
     line_end = b"\n" if b"\n" in data else b"\r"
     if data.count(line_end) - len(ends) < MAX_LINES:
         return np.empty(0, np.int64)

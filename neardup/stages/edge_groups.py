@@ -41,9 +41,10 @@ from neardup.sets.hashing import mix
 from neardup.sets.ragged import Forest
 from neardup.stages.external_group import pieces_of, write_rows
 
-HELD_BYTES = 256 << 20  # for a decision, unless it is given more
-RECORD_BYTES, NODE_BYTES = 28, 80  # in memory: for a record of a part, and for a node of a bucket
-MAX_PARTS, MAX_BITS = 128, 6  # of the number of a bucket; each bucket has six open files
+HELD_BYTES = 256 << 20  # memory of a decision, unless the caller names another limit
+RECORD_BYTES, NODE_BYTES = 28, 80  # memory for a record of a part, and for a node of a bucket
+MAX_PARTS = 128
+MAX_BITS = 6  # of a bucket's number: 64 buckets, each with six open files
 DISTINCT_AT_ONCE = 1 << 20
 WORD_BITS = 64
 NONE = np.uint64((1 << WORD_BITS) - 1)
@@ -128,7 +129,7 @@ def _sweep(
     """Make the trees of a bucket; hand its edges to earlier ones down."""
     first = joined.first(bucket)
     ends = ((a, b[b >= first]) for a, b in joined.of(bucket))
-    rows = chain(records.of(bucket), asks.of(bucket))  # a cluster has no record's line
+    rows = chain(records.of(bucket), asks.of(bucket))  # for clusters, there are no lines of records
     nodes = _distinct(chain(chain.from_iterable(ends), (node for node, _ in rows)))
     forest = Forest(len(nodes))
     for a, b in joined.of(bucket):

@@ -75,7 +75,7 @@ class Choice:
 
 
 def _pairs(keys: Ragged, sets: Ragged, measure: Measure) -> int:
-    """Return the number of pairs of sets, of sizes that a pair may have, at the keys they share."""
+    """Count the pairs of sets that share a key and may be similar by size, once for each key."""
     row = np.argsort(sets.sizes, kind="stable")
     beyond = beyond_partners(sets.sizes[row], measure)
     return sum(int(partners_in(make(), beyond)[1].sum()) for make in words_of(keys, row))

@@ -167,7 +167,7 @@ def buckets_of(
                 some, batches = zip(*found)
                 ids = [id_ for batch in batches for id_ in batch.ids]
                 sets = Ragged.end_to_end([batch.sets for batch in batches])
-                del batches  # copied
+                del batches  # `sets` is a copy
                 yield from in_batches(np.concatenate(some), np.arange(len(ids)), ids, sets)
             passed(round(int(sizes[low:high].sum()) * scale))
 

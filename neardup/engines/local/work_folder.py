@@ -145,7 +145,7 @@ class RunWork:
             self.settle()
 
     def settle(self) -> None:
-        """Wait until all that is done is on disk, and remove what it has used up."""
+        """Wait until the finished steps are on disk, then remove the files that they used up."""
         with open(self.log, "rb") as file:
             file.seek(self._settled)
             data = file.read()
@@ -221,7 +221,7 @@ class RunWork:
                 size = os.pread(file.fileno(), size, 0).rfind(b"\n") + 1
                 os.ftruncate(file.fileno(), size)
             try:
-                while data:  # a part is written on a full disk, and then an error raised
+                while data:  # a full disk takes a part before the error
                     data = data[file.write(data) :]
                 if lasting:
                     os.fsync(file.fileno())

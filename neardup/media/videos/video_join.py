@@ -129,7 +129,7 @@ def whole_seconds(spans: Indices) -> float:
 
 
 def matching_seconds(spans: Indices) -> float:
-    """Return the total length, in seconds, of the distinct ones of some spans (n, 2)."""
+    """Return the total length, in seconds, of spans (n, 2); equal ones count once."""
     _, at = np.unique(spans[:, 0], return_index=True)
     return float(shown_ms(spans[at]).sum()) / 1000
 

@@ -115,7 +115,7 @@ def has_kind(path: bytes) -> bool:
 
 
 def kinds_of(path: bytes) -> list[DocumentKind]:
-    """Return the kinds of documents that a file, if compressed the file in it, is named like."""
+    """Return the kinds of documents that a file may be by its name, without .gz and the like."""
     path = PACKED_NAME.sub(b"", path)
     named = [MAIL] if mails.is_named(path) else []
     return named + [kind for kind in KINDS if kind.name.search(path)]

@@ -240,7 +240,7 @@ def found_files(walk: Walk, names: Sequence[str]) -> list[FoundFile]:
 
 
 def findings_of(pairs: Iterable[bytes], lines: Path, of_units: bool) -> Iterator[Finding]:
-    """Yield a finding for each pair of documents, or of units; `lines` are those of all of them."""
+    """Yield a finding for each pair of documents, or of units; `lines`: the lines of all."""
     ids = [(line, *line.strip().split(b"\t")[:3]) for line in pairs]
     wanted, keys = {id_ for _, a, b, _ in ids for id_ in (a, b)}, dict[bytes, bytes]()
     with lines.open("rb") as source:
@@ -312,7 +312,7 @@ class AnswerLines:
         return self._in_archive(path)
 
     def kept_too(self, removed: Path) -> Iterator[bytes]:
-        """Yield the removed documents of which the kept one has less, for -0."""
+        """Yield removed documents with attachments, pictures or links that the kept one lacks."""
         with removed.open("rb") as source:
             for line in filter(self._lacks, source):
                 path = path_of(line.split()[0].decode())

@@ -244,7 +244,7 @@ def cut_lines(
 def check_kept(
     settings: Settings, files: Sequence[InputFile], args: argparse.Namespace, answer: Answer
 ) -> None:
-    """Raise an error if the records cannot be written, without their passages or marked."""
+    """Raise an error if --output kept or marked cannot write the records of these files."""
     form, separator = settings.form, args.separator
     check_one_answer(form, files, answer.descriptor)
     kind = form.kind_of(args.files[0])
