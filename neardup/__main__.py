@@ -56,7 +56,7 @@ COMMANDS = {
     "mcp": ("commands", "check", "answers for agents, over the Model Context Protocol"),
     "why": ("tools.judge", "check", "why two records are a pair or not, and their keys"),
 }
-# The commands that run the job: the program of each, its group, and what it does.
+# The commands that run the job: the program of each (its `command`), its group, what it does.
 JOBS = {
     "run": ("local.run", "find", "the job: all pairs of similar records; same as ./run_local.sh"),
     "hadoop": ("hadoop.submit", "find", "the job on a Hadoop cluster; same as ./run_hadoop.sh"),

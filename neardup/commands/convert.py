@@ -8,6 +8,7 @@ from neardup.options.command_parser import FILES, VERBOSITY
 from neardup.options.settings import Settings
 from neardup.reading import text_rows
 from neardup.reading.blocks import Block, read_files
+from neardup.reading.compressed import ROWS
 from neardup.reading.input_check import NO_ID, BadLine
 from neardup.reading.input_files import check_files
 from neardup.reading.input_format import InputFormat
@@ -21,7 +22,7 @@ FLAGS = (*table.READING, "--max-line", "--max-bad", "--strict")
 OWN = (FILES, *VERBOSITY)
 TEXTS = {
     "--input": "format of the files: text (lines of an ID, a tab or else a blank, and a text), or "
-    "rows: jsonl, csv, tsv, parquet, arrow (default: by the extension)",
+    f"rows: {', '.join(ROWS)} (default: by the extension)",
     "--encoding": table.OF_READERS["--encoding"],
 }
 DESCRIPTION = """Write rows of CSV, TSV, Parquet and Arrow files, or lines of text, as JSON lines.

@@ -15,6 +15,7 @@ from neardup.runtime.flags import Flag, flags
 from neardup.runtime.program import AS_COMMAND, AS_MODULE, as_called, nearest, whole
 from neardup.runtime.summary import QUIET, SHORT_SUMMARY, VERBOSE
 
+OF_SCHEMES = "for each scheme"
 SECTIONS = {
     "what counts as similar": (
         "--threshold --measure --exact --recall --scheme --seed --weights --verify --distance"
@@ -32,9 +33,7 @@ SECTIONS = {
         "--jobs --sort-memory --master --reducers --rounds --memory --work --keep-work --python "
         "--ship-numpy --ship-venv --dedup --overwrite --detach --show --name --conf -D"
     ),
-    "for each scheme": (
-        "--max-bands --bands --rows --bits --supershingles --idf --lexicons --counts --own-counts"
-    ),
+    OF_SCHEMES: "--counts --own-counts",  # and each option of a scheme that is not named above
     "inside a cluster": "--input-files --blocks --shared-keys",
 }
 MAX_JOBS, MAX_SECONDS = 999, 86400
@@ -157,9 +156,12 @@ class CommandParser(argparse.ArgumentParser):
         self._brief = self.add_argument("-h", action=_ShortHelp, nargs=0, dest=argparse.SUPPRESS)
         self.add_argument("--help", action="help", help="print all options")
 
-    def add(self, *options: Flag) -> None:
+    def add(self, *options: Flag, section: str | None = None) -> None:
+        """Add options, each in its section of SECTIONS, else in `section`."""
         for flag in options:
             self._short[flag.name] = flag.short
+            if section:
+                self._section_of.setdefault(flag.name, self._sections[section])
             self.add_argument(flag.name, **flag.spec)
 
     def add_shared(self, names: str, *others: Flag) -> None:

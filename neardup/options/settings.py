@@ -465,9 +465,6 @@ def _request(options: Options, name: str, counts: TokenCounts | None) -> tuple[R
     scheme = SCHEMES[name]
     measure = scheme.measures[0] if options.measure is None else options.measure
     measure = read("--measure", measures.canonical, measure)
-    if measures.promised_as(measure) not in scheme.measures:
-        raise UsageError(_cannot_promise(measure, name))
-    values = _scheme_values(options, scheme) if options.own else {}
     threshold = NINE_TENTHS
     try:
         if options.threshold is not None:
@@ -476,6 +473,10 @@ def _request(options: Options, name: str, counts: TokenCounts | None) -> tuple[R
         resemblance = measures.measure_of(measure, threshold).resemblance if sets else None
     except ValueError as error:
         raise UsageError(f"--threshold: {error}") from None
+    like = measures.promised_as(measure, threshold)
+    if like not in scheme.measures:
+        raise UsageError(_cannot_promise(measure, like, name))
+    values = _scheme_values(options, scheme) if options.own else {}
     request = Request(
         threshold=threshold,
         resemblance=resemblance,
@@ -492,8 +493,7 @@ def _request(options: Options, name: str, counts: TokenCounts | None) -> tuple[R
         raise UsageError(str(error)) from None
 
 
-def _cannot_promise(measure: str, scheme: str) -> str:
-    like = measures.promised_as(measure)
+def _cannot_promise(measure: str, like: str, scheme: str) -> str:
     able = [name for name, other in SCHEMES.items() if like in other.measures]
     if not able:
         return f"--measure: {not_one_of(measure, table.measures())}"

@@ -14,8 +14,9 @@ from typing import Any
 
 from neardup.decisions import RULES
 from neardup.lines.tagged_ids import PRIORITIES
-from neardup.options.command_parser import CommandParser
+from neardup.options.command_parser import OF_SCHEMES, CommandParser
 from neardup.reading.cleaning import STEPS
+from neardup.reading.compressed import BY_SUFFIX, INPUTS, OPENERS, ROWS
 from neardup.reading.input_format import DEFAULT_SHINGLE
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
 from neardup.runtime.flags import Flag, read
@@ -127,12 +128,10 @@ class Options:
         "KIND",
         "format of the files: shingles (lines of an ID and integers, 0 to 2^64-1; with "
         "--weights own each may be SHINGLE:WEIGHT), text (lines of an ID, a tab or else a blank, "
-        "and a text), fingerprints (lines of an ID and bits in hexadecimal), or rows: jsonl, csv, "
-        "tsv, parquet, arrow; inferred from the extension .jsonl .ndjson .json .csv .tsv .parquet "
-        ".arrow or .feather, also before .gz .bz2 .xz or .zst (default: by the extension, else "
-        "shingles)",
-        short="shingles, text, fingerprints, jsonl, csv, tsv, parquet, arrow (default: by the "
-        "extension)",
+        "and a text), fingerprints (lines of an ID and bits in hexadecimal), or rows: "
+        f"{', '.join(ROWS)}; inferred from the extension {' '.join(BY_SUFFIX)}, also before "
+        f"{' '.join(OPENERS)} (default: by the extension, else shingles)",
+        short=f"{', '.join(INPUTS)} (default: by the extension)",
     )
     delimiter: str | None = _option(
         "CHAR", "for CSV: character between fields, such as ';', or '\\t' for tab (default: comma)"
@@ -405,7 +404,8 @@ def parser(
     result = CommandParser(name, description)
     for flag in OPTIONS.values():
         if flag.name in names:
-            result.add(flag._replace(help=texts.get(flag.name, flag.help)))
+            section = OF_SCHEMES if flag.name in SCHEME_OPTIONS else None
+            result.add(flag._replace(help=texts.get(flag.name, flag.help)), section=section)
         else:
             result.set_defaults(**{attribute(flag.name): flag.spec.get("default")})
     result.add(*own)

@@ -397,7 +397,7 @@ def measure_of(name: str, threshold: Threshold) -> SetMeasure:
     return MEASURES[usage_of(name)](threshold, *_parameters(name))
 
 
-def promised_as(name: str) -> str:
+def promised_as(name: str, threshold: Threshold = NINE_TENTHS) -> str:
     """Return the measure without parameters whose schemes find the pairs by the measure `name`.
 
     >>> promised_as("tversky:1,0.2"), promised_as("tversky:1,0"), promised_as("cosine")
@@ -405,7 +405,7 @@ def promised_as(name: str) -> str:
     """
     if not _parameters(name):
         return name
-    return "dice" if measure_of(name, NINE_TENTHS).resemblance else "containment"
+    return "dice" if measure_of(name, threshold).resemblance else "containment"
 
 
 def cosine_reached(

@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 import neardup
 from neardup.joins.bitmap_joins import join_by
 from neardup.runtime import kernels
+from neardup.runtime.program import UsageError
 from neardup.sets.ragged import Ragged
 from neardup.similarity.definitions import tversky
 from neardup.similarity.measures import (
     MAX_DENOMINATOR,
     MAX_PARAMETER,
+    MEASURES,
     Threshold,
     Tversky,
     canonical,
@@ -27,7 +29,7 @@ from neardup.similarity.measures import (
     promised_as,
     six_decimals,
 )
-from tests.support.drawn import job, shingle_sets
+from tests.support.drawn import job, settings_of, shingle_sets
 from tests.support.engines import ENGINES, NEARDUP, RUN_LOCAL, Input, in_order, run, succeed
 
 weights = st.fractions(0, 3, max_denominator=40)
@@ -304,3 +306,21 @@ def test_refusals_on_the_command_line(flags, message, tmp_path):
     result = run([*RUN_LOCAL, *flags.split(), "-"], tmp_path, b"a 1\n")
     assert (result.code, result.out) == (2, b"")
     assert message in result.err
+
+
+class Half(Tversky):
+    """A measure that bounds the Jaccard similarity of its pairs only above a threshold of 1/2."""
+
+    @property
+    def resemblance(self) -> Threshold | None:
+        return super().resemblance if float(self.threshold) > 0.5 else None
+
+
+def test_a_scheme_is_refused_where_the_threshold_is_too_low_for_its_promise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(MEASURES, "tversky:A,B", Half)
+    flags = ["--measure=tversky:2,2", "--scheme=minhash"]
+    assert settings_of(*flags, "--threshold=0.51").scheme.recall(0.9) > 0.99
+    with pytest.raises(UsageError, match="cannot promise a recall for --measure tversky:2,2: "):
+        settings_of(*flags, "--threshold=0.5")

@@ -186,10 +186,8 @@ def _grid_tops(seeds: Floats, weights: Floats, rate: float) -> list[Line]:
 
 SPEEDS, PLAIN = np.arange(87, 115) / 100, 13  # the rates that are compared; the number of rate 1
 FASTEST = 0.9  # the least rate of a line, and the inverse of the greatest: means need neighbours
-SHIFTS, FINE_STEP = (
-    np.arange(-16, 17),
-    1 / 16,
-)  # of the middle of the line, in steps; seconds of a step
+FINE_STEP = 1 / 16  # seconds
+SHIFTS = np.arange(-16, 17)  # of the middle of the line, in FINE_STEPs
 HELD = 0.25
 FAR = 32  # bits: with more, what is cut before or after a short stretch would count too much
 CLEARLY, SHIFTED, NEARLY = 1.15, 1.3, 1.1  # times the lowest cost

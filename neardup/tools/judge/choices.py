@@ -18,7 +18,7 @@ from neardup.options.table import Options
 from neardup.schemes import SCHEMES, banding, minhash
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged
-from neardup.similarity.measures import SetMeasure, promised_as
+from neardup.similarity.measures import SetMeasure
 from neardup.tools.judge.estimates import CandidateCounts, Survey, candidate_counts
 
 MAX_BANDS = 64
@@ -73,21 +73,23 @@ class Cost(NamedTuple):
         return self.keys + self.candidates + self.counted
 
 
-def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Setting]:
-    """Yield settings of a run that promise at least `recall` for pairs by the measure `name`.
+def choices(measure: SetMeasure, like: str, recall: float) -> Iterator[Setting]:
+    """Yield settings of a run that promise at least `recall` for the pairs by a measure.
+
+    like: the measure without parameters whose schemes find these pairs (`promised_as`).
 
     >>> from neardup.similarity.measures import NINE_TENTHS, Jaccard
     >>> list(choices(Jaccard(NINE_TENTHS), "jaccard", 0.9999))[2]
     Setting(name='8 × 3', flags=['--bands=8', '--rows=3'])
     """
-    least, name = measure.resemblance, promised_as(name)
-    if name in minhash.MinHash.measures and least is not None:
+    least = measure.resemblance
+    if like in minhash.MinHash.measures and least is not None:
         for rows in range(1, banding.MAX_ROWS + 1):
             bands = banding.bands_needed(float(least), rows, recall)
             if bands <= MAX_BANDS:
                 yield Setting(f"{bands} × {rows}", [f"--bands={bands}", f"--rows={rows}"])
     for other, scheme in SCHEMES.items():
-        if scheme is not minhash.MinHash and scheme.keeps_recall and name in scheme.measures:
+        if scheme is not minhash.MinHash and scheme.keeps_recall and like in scheme.measures:
             if banding.RECALL not in scheme.options:
                 yield Setting(other, ["--exact" if other == "exact" else f"--scheme={other}"])
             elif least and banding.bands_needed(float(least), 1, recall) <= minhash.MAX_BANDS_ASKED:

@@ -228,7 +228,10 @@ def _advice(settings: Settings, name: str, chance: float) -> str:
     advice = []
     prints = isinstance(settings.measure, Hamming)
     if isinstance(settings.measure, (measures.SetMeasure, Hamming)):  # other schemes have it, too
-        able = prints or measures.promised_as(name) in SCHEMES["exact"].measures
+        able = (
+            prints
+            or measures.promised_as(name, settings.request.threshold) in SCHEMES["exact"].measures
+        )
         exact = "--exact" if able else "--scheme prefix"
         advice += [f"{exact} finds every pair"]
     advice += filter(None, [settings.scheme.finds_more])

@@ -104,7 +104,7 @@ def main() -> None:
             print(f"But the default --shingle finds about {more}; so it is kept.\n")
         options = options if other < usual else best
         settings, _ = truth.exact_settings(options)
-    name = settings.request.measure
+    like = promised_as(settings.request.measure, measure.threshold)
     survey = estimates.Survey.of(sample, settings.parse, measure, seed)
     if settings.form.fields:
         if settings.form.input is None:
@@ -112,8 +112,8 @@ def main() -> None:
         options = replace(options, input=settings.form.input)
     options = replace(options, threshold=options.threshold or table.DEFAULT_THRESHOLD)
     asked = truth.pair_options(options)
-    costs = choices.costs(survey, choices.choices(measure, name, recall), asked, SHOWN)
-    about, notes = _about(survey, sample), _notes(survey, name)
+    costs = choices.costs(survey, choices.choices(measure, like, recall), asked, SHOWN)
+    about, notes = _about(survey, sample), _notes(survey, like)
     print("\n".join([*about, "", *_table(costs), "", notes, ""]))
     command = _job([*asked, *choices.best(costs).choice.flags], args.files)
     few = shingle_lengths.few_seen(len(survey), "records")
@@ -234,12 +234,10 @@ def _line(cells: Iterable[str]) -> str:
     return f"{name:10}" + "".join(f"{cell:>10}" for cell in numbers)
 
 
-def _notes(survey: estimates.Survey, measure: str) -> str:
+def _notes(survey: estimates.Survey, like: str) -> str:
     seen = survey.likeness.seen
     pairs = (OF_SEEN if seen >= choices.ENOUGH_SEEN else OF_MODEL).format(seen=seen)
     others = [
-        name
-        for name, each in SCHEMES.items()
-        if not each.keeps_recall or promised_as(measure) not in each.measures
+        name for name, each in SCHEMES.items() if not each.keeps_recall or like not in each.measures
     ]
     return NOTES.format(pairs=pairs, others=", ".join(others))
