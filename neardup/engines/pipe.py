@@ -302,11 +302,11 @@ def keep() -> None:
                 flag = "--output marked" if marked else merged_rows.FLAG
                 raise UsageError(f"-: {flag} reads its input twice; name FILE instead")
             with opened_output() as sink:
-                if lost := keep_files(names, decided, settings, sink):
+                if lost := keep_or_mark(names, decided, settings, sink):
                     print(many(lost, LOST), file=sys.stderr)
 
 
-def keep_files(
+def keep_or_mark(
     names: Sequence[str], decided: IO[bytes], settings: Settings, sink: IO[bytes]
 ) -> int:
     """Write the kept or marked rows of files; return how many values --merge adds to no row.

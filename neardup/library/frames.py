@@ -122,7 +122,7 @@ def _limit(records: Any, name: str, given: Any) -> Limit:
         column = _column(records, _KINDS[kind], name, given)
     if isinstance(column, (Set, Mapping)) or (values := as_list(column)) is None:
         raise ValueError(f"{name}: expected a list of each record's value, got {given!r:.60}")
-    known: dict[Hashable, Any] = {None: None}  # of equal values, which may differ as text, one
+    known: dict[Hashable, Any] = {None: None}  # one of equal values: 1 and 1.0 differ as text
     return Limit(f"--{name}", [known.setdefault(_frozen(value), value) for value in values])
 
 

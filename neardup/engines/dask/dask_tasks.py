@@ -23,7 +23,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Callable, NamedTuple, TypeVar
 
-from neardup.engines.pipe import keep_files
+from neardup.engines.pipe import keep_or_mark
 from neardup.lines.answer_lines import is_mark, removed_line
 from neardup.lines.count_lines import read_counts
 from neardup.options.settings import Settings
@@ -231,7 +231,7 @@ def keep(folder: str, _: Any) -> dict[str, Any]:
     counters = Counters("keep", reports=folder)
     new = dict.fromkeys(split.path for split in job.splits if split.first >= blocks.NEW)
     with open(_path(folder, "found"), "rb") as decided, _written(folder, "kept") as file:
-        lost = keep_files(list(new), decided, settings, file)
+        lost = keep_or_mark(list(new), decided, settings, file)
         if lost:
             counters.add(LOST, lost)
     return counters.as_dict()

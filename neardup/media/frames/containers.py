@@ -34,7 +34,7 @@ UNKNOWN_CODEC, ENCRYPTED = "codec unknown", "encrypted"
 REASONS = (
     *(DAMAGED, TOO_LARGE, UNREADABLE, OUT_OF_MEMORY),
     *(NO_VIDEO, NO_FRAMES, UNKNOWN_CODEC, ENCRYPTED),
-)  # and those of images/decoders.py
+)  # and those of reading/decoders.py
 MAX_PIXELS = 1 << 28  # maximum for a frame
 # Containers that begin with a signature.
 SIGNED = [

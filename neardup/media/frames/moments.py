@@ -4,7 +4,7 @@
 
 Times are seconds since the first frame, as in the print of a video.  What cannot be found by
 seeking is found by decoding from the start.  Work ends after SECONDS: times that were not reached
-have no picture, nor have those after the end.  `images/decoders.py` deals with files that hang or
+have no picture, nor have those after the end.  `reading.decoders` deals with files that hang or
 crash a decoder.
 
 Memory: the frames that a decoder holds, and the pictures (5 to 10 kB each).
