@@ -75,8 +75,8 @@ class PassageRun(StepRun):
 
     def carry_out(self) -> None:
         """Run the jobs; StageError, after the answer, if too many lines are bad."""
+        counters = Counters("passages")  # its time is that of all jobs
         _, runs, _ = self.run([self.shared_job, self.runs_job, self.lines_job])
-        counters = Counters("passages")
         for name, count in {"records": 0, **runs.counters()}.items():
             counters.add(name, count)
         watching.say(summary.describe([counters.as_dict()], summary.SHORT_SUMMARY))
