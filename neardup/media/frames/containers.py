@@ -36,6 +36,7 @@ REASONS = (
     *(NO_VIDEO, NO_FRAMES, UNKNOWN_CODEC, ENCRYPTED),
 )  # and those of reading/decoders.py
 MAX_PIXELS = 1 << 28  # maximum for a frame
+TRACKS = {"video": "pictures", "audio": "sound", "subtitle": "subtitles"}  # words for types
 # Containers that begin with a signature.
 SIGNED = [
     *["mov", "matroska", "avi", "mpegts", "mpeg", "flv", "asf", "ogg", "gif", "apng", "mxf", "rm"],
@@ -185,6 +186,16 @@ def _video_stream(container: InputContainer, suffix: str) -> Any:
         size = f"{stream.codec_context.width} x {stream.codec_context.height}"
         raise RefusedError(TOO_LARGE, f"{size} pixels")
     return stream
+
+
+def tracks_of(container: InputContainer) -> dict[str, list[str]]:
+    """Return facts: what tracks a file "holds", and the languages that those of sound name."""
+    holds: list[str] = []
+    for kind, word in TRACKS.items():
+        many = sum(each.type == kind and not _is_cover(each) for each in container.streams)
+        holds += [f"{word} {k}" if k > 1 else word for k in range(1, many + 1)]
+    spoken = {each.metadata.get("language", "und") for each in container.streams.audio}
+    return {"holds": holds, "languages": sorted(spoken) if "und" not in spoken else []}
 
 
 def is_encrypted(path: bytes) -> bool:

@@ -71,6 +71,15 @@ def one_picture(spans: NDArray[np.int64], hashes: NDArray[np.uint64]) -> bool:
     return bool(times[still].sum() > STILL_SHARE * times.sum())
 
 
+def mostly_flat(spans: NDArray[np.int64], seconds: float) -> bool:
+    """Return whether frames with something to see are shown for little of a video; spans: (n, 2).
+
+    >>> mostly_flat(np.array([[0, 9000]]), 40.0), mostly_flat(np.array([[0, 9000]]), 20.0)
+    (True, False)
+    """
+    return float(shown_ms(spans).sum()) < 1000 * (1 - STILL_SHARE) * seconds
+
+
 def still(hashes: NDArray[np.uint64]) -> bool:
     """Return whether frames, hashes (n, 4), show one picture from start to end, or its grain."""
     return len(hashes) > 0 and bool((bits_apart(hashes, hashes[:1]) <= STILL).all())

@@ -6,8 +6,8 @@ A file that cannot be read gives a `Failure` with `NOT_A_VIDEO` or one of `conta
 readable part of a damaged file is used if it lasts a second; its facts have "damaged": true.
 
 Facts: seconds (of frames, to the end of the last one); width and height, in pixels, upright; bytes;
-bitrate, in bit/s, of the whole file; fps; codec; container; digest of the file, if it shows one
-picture most of the time.
+bitrate, in bit/s, of the whole file; fps; codec; container; holds and languages, of its tracks;
+digest of the file, if it shows one picture, or flat ones, most of the time.
 
 Cost on one core, relative to PyAV's decoding of all frames, 720 lines at 25 frames a second:
 H.264 0.65 times as much (17 times real time), HEVC 0.65 (14), VP9, where no frame is skipped, 1.08
@@ -34,9 +34,17 @@ from neardup.media.frames.containers import (
     opened,
     reason_of,
     suffix_of,
+    tracks_of,
 )
 from neardup.media.frames.decoding import Decoder
-from neardup.media.frames.frame_spans import Shrinker, SpanMaker, one_picture, still, turn_of
+from neardup.media.frames.frame_spans import (
+    Shrinker,
+    SpanMaker,
+    mostly_flat,
+    one_picture,
+    still,
+    turn_of,
+)
 from neardup.media.frames.video_prints import DIGEST, VideoPrint
 from neardup.media.pictures import originals
 from neardup.media.pictures.pictures import DAMAGED, TOO_LARGE, RefusedError
@@ -104,7 +112,7 @@ def _print(file: FoundFile, how: Reading, container: Any, stream: Any) -> VideoP
     if decoder.damaged:
         facts["damaged"] = True
     spans, hashes = frames.spans.finish()
-    if one_picture(spans, hashes[:, 0]) or still(hashes[:, 0]):
+    if one_picture(spans, hashes[:, 0]) or still(hashes[:, 0]) or mostly_flat(spans, seconds):
         facts[DIGEST] = digest_of(file.path).hex()
     return VideoPrint(path_id(file.path), facts, frame_hashes.VARIANTS, spans, hashes)
 
@@ -171,5 +179,5 @@ def _facts(
         "fps": round(float(rate or 0), 3),
         "codec": CODECS.get(stream.codec_context.name, stream.codec_context.name),
         "container": suffix if suffix in names else names[0],
-        "sound": bool(container.streams.audio),
+        **tracks_of(container),
     }

@@ -5,6 +5,7 @@
     step        of the quantisation of a JPEG file, and that of one which the picture was before
     changes     what a picture has and a similar one has not: borders, text, fewer colours, …
     look        the picture at 96 × 96 pixels, in which a mark is seen that another one has not
+    holds       what else is in the file, which the pictures do not show: a video, sound, layers, …
 
 **Detail** is counted in waves across the picture, so an enlarged picture has not more of it.  The
 spectrum is that of the strongest twentieth of the tiles, less what the plainest tenth have: noise
@@ -37,7 +38,7 @@ Facts = dict[str, Any]
 Levels = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 
-VERSION = 3  # must change with the facts
+VERSION = 4  # must change with the facts
 TILE, TILES = 32, 500  # pixels a side, and the number of tiles that are looked at
 WEB = 3  # the coding of formats into which web sites convert pictures
 OF_PLAIN = 2.5  # how far the noise of the strongest tiles is above that of the plainest
@@ -394,23 +395,31 @@ def firsthand(facts: Facts) -> tuple[float, ...]:
     """Return the order of pictures or videos with as much detail; the original's is the least.
 
     A copy has lost the date at which it was taken, is in a format of the web, has a larger step of
-    quantisation or traces of one before, or less power of the upper frequencies.
+    quantisation or traces of one before, less power of the upper frequencies, or holds less.
     """
     lost, web = not facts.get("dated", True), facts.get("coding") == WEB
     steps = facts.get("strength", 0.0), facts.get("generation", 0)
-    return lost, web, *steps, -facts.get("power", 0.0)
+    return lost, web, *steps, -facts.get("power", 0.0), -len(facts.get("holds", ()))
 
 
 def doubt(kept: Facts, removed: Facts) -> str:
     """Return why a removal is doubtful, words with commas, or "": changes of the picture kept.
 
-    Of videos, only frames are compared: the removed one may be the only one with sound.
+    Only pictures are compared: the removed file may be the only one with sound, another language,
+    layers, or a page that is not among those compared.
     """
     words = list(kept.get("changes", ()))
     toned = {"grey", "clipped"} & {*words, *removed.get("changes", ())}
     words += ["colours"] * (not toned and other_colours(kept, removed))
-    unknown = bool(kept.get("spectrum")) != bool(removed.get("spectrum"))
-    words += ["no sound"] * (kept.get("sound") is False and bool(removed.get("sound")))
+    both = kept, removed
+    unknown = len({bool(of.get("spectrum")) for of in both}) > 1
+    unknown |= not any(of.get("spectrum") or of.get("look") for of in both)
+    if all("holds" in of for of in both):
+        words += [f"no {each}" for each in removed["holds"] if each not in kept["holds"]]
+    spoken, other = (set(of.get("languages", ())) for of in both)
+    words += ["language"] * bool(spoken and other - spoken)
+    pages = all(of.get("frames", 1) > 1 for of in both)
+    words += ["frames"] * (pages and kept.get("file") != removed.get("file"))
     return ",".join(words + ["not measured"] * unknown)
 
 

@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 
 from neardup.media.pictures import originals
 from neardup.reading.decoders import MEMORY, OUT_OF_MEMORY, UNREADABLE
+from neardup.reading.folder_walk import digest_of
 from neardup.runtime.program import PROGRAM_ERRORS, UsageError, escaped
 
 if TYPE_CHECKING:
@@ -55,8 +56,12 @@ ANIMATED = {"GIF", "PNG", "WEBP", "AVIF", "HEIF", "TIFF", "FLI"}
 MAX_SIDE, MIN_DECODED = 128, 96  # pixels a side: of the result; of a JPEG file as it is decoded
 MAX_MEASURED_SIDE = 5000  # pixels a side, to compare copies
 COLOURS = 200  # pixels a side, of which colours are taken
-LOSSLESS, SHOWN = "lossless", "shown"  # what `_opened` adds to the information about a file
-FACTS = 6  # the version of what `measured` returns: must change with it
+LOSSLESS, SHOWN, DEEP = (
+    "lossless",
+    "shown",
+    "deep",
+)  # what `_opened` adds to `info`
+FACTS = 7  # the version of what `measured` returns: must change with it
 PAPER = 208  # the least level of grainy white
 FLAT = 0.8  # share of pixels equal to the next one, in a drawing; a dithered photo has fewer
 CODECS = dict.fromkeys(("JPEG", "MPO", "HEIF"), 1)
@@ -85,6 +90,15 @@ OTHER_DECODERS = {  # by format, as Pillow names it: first bytes, and how to get
     "JXL": (rb"\xff\x0a|\0\0\0\x0cJXL ", "convert JPEG XL to another format"),
 }
 ORIENTATION, EXIF, TAKEN, CHANGED = 0x112, 0x8769, 0x9003, 0x132  # tags
+LAYERS, DNG = 37724, 50706  # tags of TIFF: layers of Photoshop; the version of a raw file
+# Files of cameras that look like TIFF, and of which Pillow decodes only a preview.
+RAW = {
+    *[".3fr", ".arw", ".cr2", ".dcr", ".dng", ".erf", ".fff", ".gpr", ".iiq", ".k25", ".kdc"],
+    *[".mef", ".mos", ".nef", ".nrw", ".pef", ".rwl", ".sr2", ".srf", ".srw"],
+}
+# A video behind a picture, as cameras of telephones write it.
+VIDEO = re.compile(rb"\0\0\0.ftyp(?:mp4|isom|iso\d|qt  |avc1|M4V|3gp)", re.DOTALL)
+SEARCHED = 64 << 20  # bytes of a file in which it is looked for
 DATE = re.compile(r"(\d{4}):(\d\d):(\d\d) (\d\d:\d\d:\d\d)")
 
 
@@ -180,7 +194,10 @@ def _opened(path: bytes, mode: str, least: int) -> Iterator[tuple[Image.Image, S
         except UnidentifiedImageError:
             raise RefusedError(*_unrecognised(first, suffix)) from None
         width, height = image.size
+        if image.format == "TIFF" and (DNG in image.tag_v2 or suffix in RAW):
+            raise RefusedError(NO_DECODER, "convert raw files to another format")
         image.info[LOSSLESS] = first[12:16] == b"VP8L"  # in a WebP file
+        image.info[DEEP] = image.mode[0] in "IF" or ";16" in str(image.tile)
         if image.format in ("JPEG", "MPO"):
             drafted = image.draft(mode, (min(least, width), min(least, height)))
             image.info[SHOWN] = drafted and drafted[1]
@@ -196,7 +213,12 @@ def _check_size(image: Image.Image, size: Size) -> None:
 def measured(path: bytes) -> originals.Facts:
     """Return facts that distinguish originals from copies; RefusedError if it cannot be decoded."""
     with _opened(path, "RGB", MAX_MEASURED_SIDE) as (image, _):
-        return _measured(image)
+        with open(path, "rb") as file:
+            more = ["video"] * bool(VIDEO.search(file.read(SEARCHED), 32))
+        facts = _measured(image)
+        if facts["frames"] > 1:
+            facts["file"] = digest_of(path).hex()
+        return {**facts, "holds": [*facts["holds"], *more]}
 
 
 def _measured(image: Image.Image) -> originals.Facts:
@@ -206,7 +228,7 @@ def _measured(image: Image.Image) -> originals.Facts:
     clipped: share of the largest values; flat: share of neighbours that are equal; dotted: a GIF
     in which few are; paper: share of white, grainy or not; frames: of an animation;
     seen: the step of a JPEG file that it was made from; coding: 0 for lossless; digest, of grey;
-    look: the picture at 96 × 96 pixels, in grey.
+    look: the picture at 96 × 96 pixels, in grey; holds: what else the file has.
     """
     from PIL import Image
 
@@ -214,8 +236,15 @@ def _measured(image: Image.Image) -> originals.Facts:
     grey = np.asarray(upright)
     small = upright.resize((originals.LOOK, originals.LOOK), Image.Resampling.BILINEAR)
     side = (min(image.width, COLOURS), min(image.height, COLOURS))
-    colours = image.resize(side, Image.Resampling.NEAREST).convert("RGBA").convert("RGB")
-    values = np.asarray(colours).astype(np.int16)
+    colours = image.resize(side, Image.Resampling.NEAREST).convert("RGBA")
+    values = np.asarray(colours.convert("RGB")).astype(np.int16)
+    several = getattr(image, "n_frames", 1) > 1
+    holds = {
+        "16 bits": image.info[DEEP],
+        "transparency": colours.getchannel("A").getextrema()[0] < 255,
+        "layers": LAYERS in getattr(image, "tag_v2", ()) or (image.format == "PSD" and several),
+        "other picture": image.format == "MPO" and several,
+    }
     flat = (np.diff(grey, axis=1) == 0).mean()
     tables = getattr(image, "quantization", None) or {0: [0] * 64}
     steps = np.reshape(tables[0] if 0 in tables else next(iter(tables.values())), (8, 8))
@@ -224,7 +253,7 @@ def _measured(image: Image.Image) -> originals.Facts:
         "seen": originals.seen_step(grey),
         "look": b85encode(small.tobytes()).decode(),
         "digest": zlib.crc32(np.ascontiguousarray(grey).data),
-        "palette": image.mode == "P" and getattr(image, "n_frames", 1) == 1,  # no animation
+        "palette": image.mode == "P" and not several,  # no animation
         "paper": float((grey >= PAPER).mean()),
         "frames": getattr(image, "n_frames", 1) if image.format in ANIMATED else 1,
         "flat": float(flat + (np.diff(grey, axis=0) == 0).mean()) / 2,
@@ -233,6 +262,7 @@ def _measured(image: Image.Image) -> originals.Facts:
         "clipped": float((values >= 0.97 * np.percentile(values, 99.9)).mean()),
         "step": float(np.mean([steps[at] for at in originals.WAVES])),
         "coding": 0 if image.info.get(LOSSLESS) else CODECS.get(image.format or "", 0),
+        "holds": [word for word, there in holds.items() if there],
     }
 
 

@@ -33,7 +33,7 @@ from typing import Callable, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neardup.media.frames.frame_spans import CLOSED, one_picture, shown_ms, still
+from neardup.media.frames.frame_spans import CLOSED, mostly_flat, one_picture, shown_ms, still
 from neardup.media.frames.print_sources import SHORT_SECONDS
 from neardup.media.frames.video_prints import DIGEST, VideoPrint, compared, end_of, length_of
 from neardup.media.videos.runs import Run, VideoPair
@@ -74,8 +74,9 @@ class Frames(NamedTuple):
     hashes: NDArray[np.uint64]  # (n, variants, 4)
     compared: list[tuple[int, int]]  # (variant of this video, variant of the other) to compare
     length: float  # seconds of the whole video
-    digest: str  # of the file, if one picture is shown most of the time, perhaps with grain
+    digest: str  # of the file, if one picture, perhaps with grain, or flat ones are shown mostly
     crops: list[bool]  # for each variant: true if it is a part of the frame
+    flat: bool  # most of the time
 
     @classmethod
     def of(
@@ -86,7 +87,9 @@ class Frames(NamedTuple):
         pairs = compared(video.variants, mirrored)
         digest = str(video.facts.get(DIGEST, ""))
         crops = [any(map(str.isdigit, name)) for name in video.variants]  # such as "centre95"
-        return cls(video.spans[kept], video.hashes[kept], pairs, length_of(video), digest, crops)
+        seconds = length_of(video)
+        flat = mostly_flat(video.spans, seconds)
+        return cls(video.spans[kept], video.hashes[kept], pairs, seconds, digest, crops, flat)
 
     def take(self, frames: Indices) -> Frames:
         return self._replace(spans=self.spans[frames], hashes=self.hashes[frames])
@@ -158,7 +161,7 @@ def pair_of(
     share = shares[0] if lengths[0] <= lengths[1] else shares[1]
     parts = of_a.within([(run.a_from, run.a_to) for run in runs])
     one = not moving or one_picture(parts.spans, parts.hashes[:, 0])
-    one = one and not _equal_files(of_a, of_b)
+    one = (one or of_a.flat or of_b.flat) and not _equal_files(of_a, of_b)
     ends = end_of(of_a.length), end_of(of_b.length)
     pair = VideoPair(a, b, mirrored, runs, seconds[0], share, shares[0], shares[1], one, ends)
     return pair._replace(crop=(-1, a, b)[_crop(max(runs), of_a, of_b)])

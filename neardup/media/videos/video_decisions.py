@@ -217,6 +217,7 @@ def compare(pairs: Sequence[VideoPair], facts: Sequence[Facts]) -> None:
             if 2 * sum(word in words for words in by_pair) > len(by_pair)
         ]
         facts[k]["changes"] += ["cropped"] * (k in cropped) + ["framed"] * (k in framed)
+        facts[k]["changes"] += ["damaged"] * bool(facts[k].get("damaged"))
         groups[forest.root(k)].append(facts[k])
     for group in groups.values():
         originals.compare(group)

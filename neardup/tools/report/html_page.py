@@ -28,6 +28,8 @@ DOUBTS = {  # what `originals` finds, in plain words
     "clipped": "too bright or too dark in parts",
     "text": "overlaid with text",
     "first frame": "similar in the first frame only",
+    "frames": "compared in five frames only",
+    "language": "in another language",
     "one picture": "of one picture, with other sound",
     "speed": "played at another speed",
 }

@@ -97,6 +97,18 @@ def test_episodes_with_one_cover_are_never_removed(tmp_path: Path) -> None:
     assert [set(row[:2]) for row in rows(new, top)] == [{a, b}]
 
 
+@pytest.mark.slow
+def test_an_equal_file_that_is_mostly_black_is_removed(tmp_path: Path) -> None:
+    top = tmp_path / "films"
+    opening = film(7)[: 4 * FPS]
+    black = np.zeros_like(opening[:1]).repeat(12 * FPS, axis=0)
+    filmed(np.concatenate((opening, black)), top / "a.mp4")
+    filmed(np.concatenate((opening, black)), top / "b.mp4", crf=22)
+    shutil.copy(top / "a.mp4", top / "c.mp4")
+    removed = rows(videos(tmp_path, top, "--output", "removed"), top)
+    assert [row[:2] for row in removed] == [["c.mp4", "a.mp4"]]
+
+
 def pairs(result: Result, top: Path) -> set[tuple[str, str]]:
     return {(row[0], row[1]) for row in rows(result, top)}
 

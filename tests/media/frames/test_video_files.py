@@ -55,7 +55,8 @@ def test_the_facts_of_a_video(tmp_path: Path) -> None:
         "height": 96,
         "fps": 25.0,
         "codec": "h264",
-        "sound": False,
+        "holds": ["pictures"],
+        "languages": [],
     }
     facts |= {"container": "mp4", "bytes": size, "bitrate": round(size * 8 / 3)}
     assert found.facts.items() >= facts.items()
@@ -66,6 +67,22 @@ def test_the_facts_of_a_video(tmp_path: Path) -> None:
     assert found.hashes.shape == (len(found.spans), len(VARIANTS), 4)
     assert found.spans[0, 0] == 0
     assert found.spans[-1, 1] == pytest.approx(3000, abs=60)
+
+
+def test_the_facts_name_what_else_a_file_holds(tmp_path: Path) -> None:
+    """A removal may lose a second sound track, one in another language, or subtitles."""
+    with av.open(str(tmp_path / "a.mkv"), "w") as file:
+        stream: Any = file.add_stream("libx264", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 160, 96, "yuv420p"
+        tracks: list[Any] = [file.add_stream("aac", rate=16000, layout="mono") for _ in "ab"]
+        for track, language in zip(tracks, ("eng", "deu")):
+            track.metadata["language"] = language
+        for picture in scene(1, 3):
+            file.mux(stream.encode(av.VideoFrame.from_ndarray(picture, "rgb24")))
+        file.mux(stream.encode(None))
+    facts = read(tmp_path / "a.mkv").facts
+    assert facts["holds"] == ["pictures", "sound", "sound 2"]
+    assert facts["languages"] == ["deu", "eng"]
 
 
 @pytest.mark.parametrize(

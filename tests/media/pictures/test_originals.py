@@ -255,5 +255,73 @@ def test_traces_of_a_stronger_compression_are_seen(scene: Image.Image, tmp_path:
     assert (first["generation"], again["generation"]) == (1, 2)
 
 
+def behind(image: Image.Image, path: Path) -> None:
+    """Write a JPEG file with a video behind the picture, as cameras of telephones do."""
+    image.save(path, quality=90)
+    with path.open("ab") as file:
+        file.write(b"\0\0\0\x18ftypmp42" + bytes(9000))
+
+
+def pages(path: Path, *images: Image.Image, **options: Any) -> None:
+    images[0].save(path, save_all=True, append_images=images[1:], **options)
+
+
+def seen_through(image: Image.Image) -> Image.Image:
+    """Return a picture with a transparent corner, which is white."""
+    clear = image.convert("RGBA")
+    clear.paste((255, 255, 255, 0), (0, 0, 80, 60))
+    return clear
+
+
+def deep(image: Image.Image) -> Image.Image:
+    return Image.fromarray(np.asarray(image.convert("L")).astype(np.uint16) * 257)
+
+
+HELD: dict[str, tuple[Callable[[Image.Image, Path], object], Change, str]] = {
+    "no video": (behind, lambda image: image, "jpg"),
+    "no other picture": (
+        lambda image, path: pages(path, image, ImageOps.mirror(image), format="MPO", quality=90),
+        *(lambda image: image, "jpg"),
+    ),
+    "no 16 bits": (lambda image, path: deep(image).save(path), lambda im: im.convert("L"), "png"),
+    "no transparency": (
+        lambda image, path: seen_through(image).save(path),
+        *(lambda image: seen_through(image).convert("RGB"), "png"),
+    ),
+}
+
+
+@pytest.mark.parametrize("word", HELD)
+def test_of_equal_pictures_the_file_that_holds_more_is_kept(
+    word: str, scene: Image.Image, tmp_path: Path
+) -> None:
+    """Else the removal is doubtful: nothing else has its video, its depth or what is behind."""
+    write, plain, suffix = HELD[word]
+    write(scene, tmp_path / f"z.{suffix}")
+    plain(scene).save(tmp_path / f"a.{suffix}", quality=90)
+    (more, less), order = compare([tmp_path / f"{name}.{suffix}" for name in "za"])
+    assert order == [0, 1]
+    assert (doubt(more, less), doubt(less, more)) == ("", word)
+
+
+def test_a_file_of_several_pages_is_a_doubtful_copy_unless_it_is_equal(
+    scene: Image.Image, tmp_path: Path
+) -> None:
+    """Only five pages are compared, and one of them in another word."""
+    every = [ImageOps.mirror(scene).rotate(10 * k) for k in range(7)]
+    pages(tmp_path / "a.tif", *every)
+    pages(tmp_path / "b.tif", *every)
+    pages(tmp_path / "c.tif", every[0], scene.copy(), *every[2:])
+    facts, _ = compare([tmp_path / f"{name}.tif" for name in "abc"])
+    assert doubt(facts[0], facts[1]) == ""
+    assert doubt(facts[0], facts[2]) == doubt(facts[2], facts[1]) == "frames"
+
+
+def test_two_pictures_that_were_not_measured_are_doubtful() -> None:
+    group: list[Facts] = [{"width": 40000, "height": 6000, "bytes": k} for k in (1, 2)]
+    originals.compare(group)
+    assert doubt(*group) == "not measured"
+
+
 def test_a_tiny_picture_has_no_measures() -> None:
     assert originals.facts_of(np.zeros((20, 300), np.uint8)) == {}

@@ -63,6 +63,15 @@ def test_formats(suffix: str, tmp_path: Path) -> None:
         assert differing(hash_of(tmp_path / "x.txt"), expected) <= 16
 
 
+@pytest.mark.parametrize("name", ["a.NEF", "a.cr2", "a.tif"])
+def test_the_preview_of_a_raw_file_is_not_its_picture(name: str, tmp_path: Path) -> None:
+    """The original would be removed for the JPEG file made from it."""
+    file = tmp_path / name
+    dng = {50706: b"\1\4\0\0"} if name == "a.tif" else {}
+    drawing(1, 160, 120).save(file, "TIFF", tiffinfo=dng)
+    assert refused(file) == (pictures.NO_DECODER, "convert raw files to another format")
+
+
 def test_heic(tmp_path: Path) -> None:
     pytest.importorskip("pillow_heif")
     saved(drawing(1), tmp_path / "x.heic", quality=80)

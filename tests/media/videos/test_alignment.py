@@ -202,6 +202,20 @@ def test_a_picture_with_grain_is_no_evidence_but_its_movement_is(
     assert (len(of_equal.runs), of_equal.one_picture) == (1, False)
 
 
+@pytest.mark.parametrize("black", [0, 30, 90])
+def test_little_before_a_long_black_picture_is_no_evidence(
+    random: np.random.Generator, black: int
+) -> None:
+    """Flat frames are not compared: in most of both videos, only the sound is heard."""
+    video = made_up(random, "a", 20)
+    both = [video, copied(random, video, "b")]
+    both = [x._replace(facts={"seconds": 20.0 + black}) for x in both]
+    a, b = (Frames.of(x, False) for x in both)
+    pair = pair_of(0, 1, False, seeds_of(a, b), a, b)
+    assert pair is not None
+    assert (pair.share, pair.one_picture) == (1.0, black == 90)
+
+
 def test_slides_that_differ_are_a_run(random: np.random.Generator) -> None:
     slides = filmed("a", made_up(random, "", 2).hashes, tick=7000)
     assert times(runs_of(slides, copied(random, slides, "b", 4))) == [(0, 56, 0, 56)]

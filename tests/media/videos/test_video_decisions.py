@@ -125,13 +125,37 @@ def test_a_part_removes_no_video_and_makes_no_group() -> None:
     assert videos.facts == same.facts
 
 
-def test_a_removal_of_the_only_video_with_sound_is_doubtful() -> None:
+def test_a_removal_of_what_only_that_video_has_is_doubtful() -> None:
     """Prints of an older version do not say whether there is sound."""
-    mute, loud, unknown = ({"sound": False}, {"sound": True}, {})
-    assert doubt(mute, loud) == "no sound"
-    assert {doubt(loud, mute), doubt(mute, mute), doubt(unknown, loud), doubt(mute, unknown)} == {
-        ""
+    mute, loud, unknown = ({"holds": ["pictures"]}, {"holds": ["pictures", "sound"]}, {})
+    both = {"holds": ["pictures", "sound", "sound 2", "subtitles"]}
+    measured = {"spectrum": SPECTRUM}
+    doubts = {
+        "no sound": [(mute, loud)],
+        "no sound,no sound 2,no subtitles": [(mute, both)],
+        "no sound 2,no subtitles": [(loud, both)],
+        "": [(loud, mute), (mute, mute), (both, loud), (unknown, loud), (mute, unknown)],
+        "language": [({"languages": ["eng"]}, {"languages": ["deu"]})],
     }
+    doubts[""] += [({"languages": ["deu", "eng"]}, {"languages": ["deu"]})]
+    doubts[""] += [({"languages": []}, {"languages": ["deu"]})]
+    for words, cases in doubts.items():
+        assert {doubt({**kept, **measured}, {**gone, **measured}) for kept, gone in cases} == {
+            words
+        }
+
+
+def test_a_whole_video_is_kept_and_the_damaged_one_removed() -> None:
+    """If the damaged one is kept, as it shows more detail, that is doubtful."""
+    some = [facts(damaged=True, bytes=1), facts()]
+    assert order_of(some, [pair(0, 1)]) == [1, 0]
+    assert (doubt(some[0], some[1]), doubt(some[1], some[0])) == ("damaged", "")
+
+
+def test_of_equal_videos_the_one_with_more_sound_is_kept() -> None:
+    some = [facts(holds=["pictures", "sound"], bytes=1)]
+    some += [facts(holds=["pictures", "sound", "sound 2"])]
+    assert order_of(some, [pair(0, 1)]) == [1, 0]
 
 
 @pytest.mark.parametrize("keep", ["max:bytes", "min:bytes", "min:seconds"])
