@@ -194,7 +194,7 @@ def _opened(path: bytes, mode: str, least: int) -> Iterator[tuple[Image.Image, S
         except UnidentifiedImageError:
             raise RefusedError(*_unrecognised(first, suffix)) from None
         width, height = image.size
-        if image.format == "TIFF" and (DNG in image.tag_v2 or suffix in RAW):
+        if image.format == "TIFF" and (suffix in RAW or DNG in getattr(image, "tag_v2", ())):
             raise RefusedError(NO_DECODER, "convert raw files to another format")
         image.info[LOSSLESS] = first[12:16] == b"VP8L"  # in a WebP file
         image.info[DEEP] = image.mode[0] in "IF" or ";16" in str(image.tile)
@@ -215,10 +215,8 @@ def measured(path: bytes) -> originals.Facts:
     with _opened(path, "RGB", MAX_MEASURED_SIDE) as (image, _):
         with open(path, "rb") as file:
             more = ["video"] * bool(VIDEO.search(file.read(SEARCHED), 32))
-        facts = _measured(image)
-        if facts["frames"] > 1:
-            facts["file"] = digest_of(path).hex()
-        return {**facts, "holds": [*facts["holds"], *more]}
+        facts: originals.Facts = {**_measured(image), "file": digest_of(path).hex()}
+        return {**facts, "holds": facts["holds"] + more}
 
 
 def _measured(image: Image.Image) -> originals.Facts:
@@ -238,7 +236,7 @@ def _measured(image: Image.Image) -> originals.Facts:
     side = (min(image.width, COLOURS), min(image.height, COLOURS))
     colours = image.resize(side, Image.Resampling.NEAREST).convert("RGBA")
     values = np.asarray(colours.convert("RGB")).astype(np.int16)
-    several = getattr(image, "n_frames", 1) > 1
+    several = int(getattr(image, "n_frames", 1)) > 1
     holds = {
         "16 bits": image.info[DEEP],
         "transparency": colours.getchannel("A").getextrema()[0] < 255,
