@@ -405,6 +405,8 @@ def find(
         drawn = max(of.get("paper", 0.0) for of in both) > DRAWN
         words = [originals.doubt(*both)] + seen.words()[: drawn and seen.turned != UPRIGHT]
         words += ["marked"] * bool(marked(*both, seen))
+        as_is = seen.turned == UPRIGHT and not seen.part
+        words += ["colours"] * (as_is and originals.recoloured(*both))
         words += ["first frame"] * (args.first_frame and both[1].get("frames", 1) > 1)
         return ",".join(dict.fromkeys(",".join(words).strip(",").split(",")))
 

@@ -225,6 +225,7 @@ GREY, COLOURED = 2.0, 5.0  # mean saturation, 0 … 255
 MAX_REFERENCES = 32  # pictures of a group
 AGAIN, FINE = 1.3, 2.0  # ratio of steps; a step that does not matter
 CLIPPED = 0.004  # share of the values that are the largest
+TINT = 40  # levels between two colours less those in the other picture
 BRIGHTER, OTHER = 6.0, (1.08, 1.2)  # levels; ratios of contrasts, and of saturations
 
 
@@ -421,6 +422,23 @@ def doubt(kept: Facts, removed: Facts) -> str:
     pages = all(of.get("frames", 1) > 1 for of in both)
     words += ["frames"] * (pages and kept.get("file") != removed.get("file"))
     return ",".join(words + ["not measured"] * unknown)
+
+
+def recoloured(kept: Facts, removed: Facts) -> bool:
+    """Return whether two measured pictures have other colours in a place, of as much brightness.
+
+    Both are as they are, neither mirrored nor cropped.  One that is grey has lost its colours.
+
+    >>> red, green = ({"tints": colour * 64} for colour in ([200, 60, 60], [60, 130, 60]))
+    >>> recoloured(red, green), recoloured(red, red)
+    (True, False)
+    """
+    both = kept, removed
+    if any("grey" in of.get("changes", ()) or not of.get("tints") for of in both):
+        return False
+    one, other = (np.reshape(of["tints"], (-1, 3)) for of in both)
+    apart = np.diff(one, axis=1) - np.diff(other, axis=1)
+    return bool(np.abs(apart).max() > TINT)
 
 
 LOOK = 96  # pixels a side of a look

@@ -55,13 +55,9 @@ SAMPLES = 5  # frames that are compared
 ANIMATED = {"GIF", "PNG", "WEBP", "AVIF", "HEIF", "TIFF", "FLI"}
 MAX_SIDE, MIN_DECODED = 128, 96  # pixels a side: of the result; of a JPEG file as it is decoded
 MAX_MEASURED_SIDE = 5000  # pixels a side, to compare copies
-COLOURS = 200  # pixels a side, of which colours are taken
-LOSSLESS, SHOWN, DEEP = (
-    "lossless",
-    "shown",
-    "deep",
-)  # what `_opened` adds to `info`
-FACTS = 7  # the version of what `measured` returns: must change with it
+COLOURS, TINTS = 200, 8  # pixels a side, of which colours are taken; of the fact "tints"
+LOSSLESS, SHOWN, DEEP = "lossless", "shown", "deep"  # what `_opened` adds to `info`
+FACTS = 8  # the version of what `measured` returns: must change with it
 PAPER = 208  # the least level of grainy white
 FLAT = 0.8  # share of pixels equal to the next one, in a drawing; a dithered photo has fewer
 CODECS = dict.fromkeys(("JPEG", "MPO", "HEIF"), 1)
@@ -223,8 +219,9 @@ def _measured(image: Image.Image) -> originals.Facts:
     """Return the facts of `originals.facts_of`, and further facts of the file and its colours.
 
     step: the mean quantisation of JPEG, of its low frequencies; colour: mean saturation;
-    clipped: share of the largest values; flat: share of neighbours that are equal; dotted: a GIF
-    in which few are; paper: share of white, grainy or not; frames: of an animation;
+    tints: colours, at 8 × 8 pixels; clipped: share of the largest values; flat: share of
+    neighbours that are equal; dotted: a GIF in which few are; paper: share of white, grainy or
+    not; frames: of an animation;
     seen: the step of a JPEG file that it was made from; coding: 0 for lossless; digest, of grey;
     look: the picture at 96 × 96 pixels, in grey; holds: what else the file has.
     """
@@ -236,10 +233,12 @@ def _measured(image: Image.Image) -> originals.Facts:
     side = (min(image.width, COLOURS), min(image.height, COLOURS))
     colours = image.resize(side, Image.Resampling.NEAREST).convert("RGBA")
     values = np.asarray(colours.convert("RGB")).astype(np.int16)
+    tints = colours.resize((TINTS, TINTS), Image.Resampling.BOX).convert("RGB")
+    tints = _upright(tints, _exif(image).get(ORIENTATION, 1))
     several = int(getattr(image, "n_frames", 1)) > 1
     holds = {
         "16 bits": image.info[DEEP],
-        "transparency": colours.getchannel("A").getextrema()[0] < 255,
+        "transparency": bool((np.asarray(colours.getchannel("A")) < 255).any()),
         "layers": LAYERS in getattr(image, "tag_v2", ()) or (image.format == "PSD" and several),
         "other picture": image.format == "MPO" and several,
     }
@@ -257,6 +256,7 @@ def _measured(image: Image.Image) -> originals.Facts:
         "flat": float(flat + (np.diff(grey, axis=0) == 0).mean()) / 2,
         "dotted": image.format == "GIF" and bool(flat < FLAT),
         "colour": float(np.ptp(values, axis=2).mean()),
+        "tints": np.asarray(tints).ravel().tolist(),
         "clipped": float((values >= 0.97 * np.percentile(values, 99.9)).mean()),
         "step": float(np.mean([steps[at] for at in originals.WAVES])),
         "coding": 0 if image.info.get(LOSSLESS) else CODECS.get(image.format or "", 0),

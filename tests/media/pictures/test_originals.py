@@ -185,6 +185,22 @@ def test_other_colours_are_doubtful(scene: Image.Image, tmp_path: Path) -> None:
     assert doubt(*facts) == doubt(*facts[::-1]) == "colours"
 
 
+def test_another_colour_of_equal_brightness_is_doubtful(scene: Image.Image, tmp_path: Path) -> None:
+    """A compressed, smaller or darker copy has the colours that it had."""
+    red = scene.copy()
+    red.paste((190, 60, 60), (96, 72, 240, 216))
+    green = scene.copy()
+    green.paste((60, 122, 60), (96, 72, 240, 216))
+    red.save(tmp_path / "a.png")
+    green.save(tmp_path / "b.png")
+    red.save(tmp_path / "c.jpg", quality=20)
+    red.resize((160, 120)).quantize(64).save(tmp_path / "d.gif")
+    red.point(lambda level: round(0.8 * level)).save(tmp_path / "e.png")
+    facts, _ = compare(sorted(tmp_path.iterdir()))
+    found = [originals.recoloured(facts[0], other) for other in facts]
+    assert found == [False, True, False, False, False]
+
+
 def test_a_picture_turned_by_exif_is_straight(scene: Image.Image, tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[pictures.ORIENTATION] = 6
