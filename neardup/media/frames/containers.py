@@ -194,7 +194,7 @@ def tracks_of(container: InputContainer) -> dict[str, list[str]]:
     for kind, word in TRACKS.items():
         many = sum(each.type == kind and not _is_cover(each) for each in container.streams)
         holds += [f"{word} {k}" if k > 1 else word for k in range(1, many + 1)]
-    spoken = {each.metadata.get("language", "und") for each in container.streams.audio}
+    spoken = {each.metadata.get("language") or "und" for each in container.streams.audio}
     return {"holds": holds, "languages": sorted(spoken) if "und" not in spoken else []}
 
 
