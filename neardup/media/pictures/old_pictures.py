@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import Any, Callable
@@ -74,12 +75,11 @@ def check_hash_file(
     on another decoder.
     """
     asked, unread, decoders, why = options_of(variants, quality), 0, set[str](), ""
+    again = f"make it again: {program} FOLDER {asked} {MAKE} {shlex.quote(name)}"
     try:
         sections = list(_sections(name))
     except StageError as error:
-        raise StageError(
-            f"{error}; make it again: {program} FOLDER {asked} {MAKE} {name}"
-        ) from None
+        raise StageError(f"{error}; {again}") from None
     for about in sections:
         if not about["whole"]:
             why = "is not as it was written;"
@@ -89,9 +89,7 @@ def check_hash_file(
             why = f"was made with {about['options']}, but this run has {asked}; give the "
             why += "same options, or"
         if why:
-            raise UsageError(
-                f"--against {name}: {why} make it again: {program} FOLDER {asked} {MAKE} {name}"
-            )
+            raise UsageError(f"--against {name}: {why} {again}")
         unread += about["unread"]
         decoders.add(about["decoder"])
     said = f"{name}: {many(unread, 'files')} could not be read when it was made"

@@ -441,12 +441,13 @@ def test_a_removal_for_an_old_picture_that_was_changed_is_doubtful(tmp_path: Pat
 
 
 def test_a_packed_file_that_was_cut_is_refused(sides: Path) -> None:
-    made = [*NEARDUP, "images", "old", "--output=fingerprints", "--no-cache", "-o", "cut.gz"]
+    made = [*NEARDUP, "images", "old", "--output=fingerprints", "--no-cache", "-o", "a cut.gz"]
     succeed(made, sides, cwd=sides)
-    (sides / "cut.gz").write_bytes((sides / "cut.gz").read_bytes()[:-9])
-    result = against(sides, "--against=cut.gz")
+    (sides / "a cut.gz").write_bytes((sides / "a cut.gz").read_bytes()[:-9])
+    result = against(sides, "--against=a cut.gz")
     assert (result.code, result.out) == (1, b"")
     assert "marker was reached; make it again: python3 -m neardup images FOLDER " in result.err
+    assert result.err.endswith(" -o 'a cut.gz'\n")
 
 
 def test_a_grainy_drawing_removed_for_a_mirrored_one_is_doubtful(tmp_path: Path) -> None:
