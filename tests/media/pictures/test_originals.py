@@ -299,6 +299,10 @@ HELD: dict[str, tuple[Callable[[Image.Image, Path], object], Change, str]] = {
         lambda image, path: pages(path, image, ImageOps.mirror(image), format="MPO", quality=90),
         *(lambda image: image, "jpg"),
     ),
+    "no layers": (
+        lambda image, path: image.copy().save(path, tiffinfo={pictures.LAYERS: b"8BIM"}),
+        *(lambda image: image.copy(), "tif"),
+    ),
     "no 16 bits": (lambda image, path: deep(image).save(path), lambda im: im.convert("L"), "png"),
     "no transparency": (
         lambda image, path: seen_through(image).save(path),
