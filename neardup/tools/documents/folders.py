@@ -188,7 +188,7 @@ def read_tree(
     tally.fail_folders(walk.closed)
     for path, _ in walk.closed:
         tree.add_unknown(path, numbers.setdefault((0, path), len(numbers)))
-    return tree, np.array([size for size, _ in numbers], np.int64)
+    return tree, np.array([size or 1 for size, _ in numbers], np.int64)
 
 
 def summary(tally: Tally, found: str, note: str) -> str:

@@ -199,6 +199,20 @@ def test_a_folder_that_cannot_be_read(top: Path, here: Here) -> None:
         here(folder_walk.os, "scandir", b"photos/1", top / "photos" / "1")
 
 
+def test_a_folder_with_one_that_cannot_be_read_is_not_contained_by_its_bytes(
+    top: Path, here: Here
+) -> None:
+    """The bytes that nobody could read count as one at least."""
+    shutil.copytree(top / "photos" / "0", top / "b")
+    (top / "photos" / "0" / "closed").mkdir()
+    words = ["--by=bytes", "--measure=containment", top / "b", top / "photos" / "0"]
+    out, _ = here(folder_walk.os, "scandir", b"/closed", *words, "--threshold=1")
+    assert out.split("\t")[3:6] == ["7", "0", "1"]
+    assert out.startswith(f"{top}/b\t{top}/photos/0\t1.000000\t")
+    out, _ = here(folder_walk.os, "scandir", b"/closed", *words[:1], *words[2:], "--threshold=1")
+    assert out == ""
+
+
 def test_a_file_that_changed_since_the_walk_has_no_hash(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("content")
     (file,) = Walk().files([str(tmp_path / "a")])
