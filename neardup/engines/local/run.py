@@ -194,7 +194,7 @@ def others(
     id_of: returns the id in a line, or "".
     """
     for number, name in enumerate(names):
-        if not os.path.isfile(name):  # an index
+        if name != "-" and (os.path.isdir(name) or not os.path.exists(name)):  # an index
             for id_ in index_manifest.ids_in(Path(name)) if removes and is_index(name) else ():
                 if walk.knows(path_of(id_.decode()), name):
                     raise UsageError(

@@ -196,6 +196,20 @@ def test_deleting_by_the_answer_reaches_only_files_that_were_compared(tmp_path: 
             assert {name for name in result.out.decode().split("\0") if name} == expected
 
 
+def test_no_document_is_removed_as_a_copy_of_itself_by_lines_on_standard_input(
+    tmp_path: Path,
+) -> None:
+    top = tmp_path / "docs"
+    top.mkdir()
+    (top / "a.txt").write_text("one two three four five")
+    (top / "b.txt").write_text("six seven eight nine ten")
+    old = documents(tmp_path, "--output=lines", top).out
+    elsewhere = {**json.loads(old.splitlines()[0]), "id": "gone/x.txt"}
+    for lines, count in ((old, 0), (json.dumps(elsewhere).encode() + b"\n", 1)):
+        words = [*NEARDUP, "documents", "--output=removed", "--against", "-", top]
+        assert succeed(words, tmp_path, lines).out.count(b"\n") == count
+
+
 @pytest.mark.slow
 def test_no_document_is_removed_as_a_copy_of_itself(tmp_path: Path) -> None:
     """Nor one whose name is escaped in JSON, or whose old record is in an index."""
