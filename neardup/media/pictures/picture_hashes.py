@@ -34,7 +34,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Callable, NamedTuple
 
 import numpy as np
@@ -299,6 +299,7 @@ def _bits_to(own: Words, others: Words) -> NDArray[np.int64]:
     return np.minimum(*(bits.sum(axis=2).min(axis=1) for bits in every))
 
 
+@lru_cache(maxsize=4096)  # 4 MB; of a group, each is compared with all before it
 def words_of(hashes: bytes) -> Words:
     """Return the hashes of a picture as words (HASHES, 4); the first stands for those left out."""
     words = np.frombuffer(hashes, np.uint64).reshape(-1, HASH_BYTES // 8)

@@ -345,3 +345,25 @@ def test_two_pictures_that_were_not_measured_are_doubtful() -> None:
 
 def test_a_tiny_picture_has_no_measures() -> None:
     assert originals.facts_of(np.zeros((20, 300), np.uint8)) == {}
+
+
+@pytest.mark.parametrize("levels", [40, 200])
+def test_a_mark_is_what_is_outside_the_levels_around_its_place(levels: int) -> None:
+    rng = np.random.default_rng(levels)
+    a = rng.integers(90, 110, (32, 32)).astype(np.float32)
+    b = a + rng.integers(-1, 2, a.shape).astype(np.float32)
+    b[9:12, 20:25] = levels
+    order = np.argsort(a, axis=None, kind="stable").reshape(originals.CLASSES, -1)
+    tones = np.median((b - a).ravel()[order], axis=1)
+    means = a.ravel()[order].mean(axis=1) + 1e-3 * np.arange(originals.CLASSES)
+    fitted = a + np.interp(a, means, tones)
+    found = []
+    for y, x in np.ndindex(30, 30):
+        one, other = (of[y : y + 3, x : x + 3] for of in (fitted, b))
+        edge = originals.OF_EDGE * min(np.ptp(one), np.ptp(other))
+        for level, around in ((one[1, 1], other), (other[1, 1], one)):
+            found.append(max(around.min() - level, level - around.max()) - edge)
+    assert originals.mark_between(a, b) == pytest.approx(max(found), abs=1e-4)
+    assert max(found) > originals.CLEAR
+    b[9:12, 20:25] = a[9:12, 20:25]
+    assert originals.mark_between(a, b) == 0
