@@ -53,7 +53,7 @@ def check(new: Sequence[str], old: Sequence[str], answers: list[str], overwrite:
             raise UsageError(f"{kind} must not be empty")
         if found := SPECIAL.search(name):
             raise UsageError(
-                f"{kind} {name}: to Hadoop, {found[0]} is not a part of a name; "
+                f"{kind} {name}: Hadoop would not take {found[0]} as a part of the name; "
                 "name a folder without * ? [ ] { } \\ or commas"
             )
     paths = [f"{path_of(name).rstrip('/')}/" for name in answers]
