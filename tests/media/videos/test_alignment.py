@@ -175,6 +175,17 @@ def test_one_gesture_in_two_takes_of_one_room_is_no_pair(random: np.random.Gener
     assert runs_of(a, b) == ()
 
 
+def test_takes_whose_gestures_are_nearly_at_the_same_times_are_no_pair(
+    random: np.random.Generator,
+) -> None:
+    """In each frame, 15 bits show the gestures of both takes, and 15 what is of one take only."""
+    gestures = calm_frames(random, 48, 15)
+    a, b = (filmed(name, noisy(random, gestures, 15)) for name in "ab")
+    for of_copy in (6, 16):  # bits
+        assert [run.seconds for run in runs_of(a, copied(random, a, "c", of_copy))] == [12]
+    assert runs_of(a, b) == ()
+
+
 def test_two_copies_of_a_still_picture_are_a_pair(random: np.random.Generator) -> None:
     picture = calm_frames(random, 1, 0)
     still = filmed("a", picture, tick=10_000)
