@@ -2,6 +2,7 @@
 
     python3 -m bench.scale --folder /scratch --kills 10 100000 300000 1000000 3000000
     python3 -m bench.scale --folder /scratch --outputs "" --dask 10000000
+    cluster/cluster.py run python3 -m bench.scale --folder /scratch --outputs "" --cluster 10000000
     python3 -m bench.scale --folder /scratch --paths paths.txt
     python3 -m bench.scale
 
@@ -13,26 +14,29 @@ shingle replaced (similarity 19/21), so that the number of pairs is known.
 Runs are in files (`--memory 0`), since that is what large inputs need.  Three more runs of the
 smallest size, with larger sets, more keys, and more copies, show what a byte, a key and a pair
 cost.  With --kills the largest size of this command is run with `--work`, and killed so many times
-(see `killed_runs`); with --dask on four workers, one of which is killed twice.  With --paths the
-records are real lines, `bench.data.archive_paths`.
+(see `killed_runs`); with --dask on four workers, one of which is killed twice; with --cluster on
+Hadoop and Spark, in two rounds.  With --paths the records are real lines,
+`bench.data.archive_paths`.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import shutil
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bench import hadoop_runs, spark_runs
 from bench.killed_runs import NEARDUP, Measured, done_again
 from bench.machine import machine
 from bench.measure import ROOT
@@ -109,6 +113,44 @@ def on_dask(folder: Path, records: int) -> Iterator[dict[str, Any]]:
             run = Measured(line, answer, kills, between, kill_newest)
             yield figures(run, data, records, COPIES, "pairs")
             between = run.seconds / 6  # so that the second one comes in time, too
+
+
+def on_cluster(folder: Path, records: int) -> Iterator[dict[str, Any]]:
+    """Make a file, and run the job on it on Hadoop and Spark, with an identity job to compare."""
+    with made(folder, records) as data:
+        hadoop_runs.upload(data)
+        output = f"/bench/{os.getpid()}"
+        jobs: dict[str, Callable[[], hadoop_runs.ClusterRun]] = {
+            "Hadoop, identity": lambda: hadoop_runs.identity(f"{output}.same"),
+            "Hadoop": lambda: hadoop_runs.ours(2, f"{output}.two"),
+            "Spark": lambda: spark_runs.ours(data, 2),
+        }
+        for name, job in jobs.items():
+            before, run = os.times(), job()
+            after = os.times()
+            # Hadoop's containers are no children of this process, and are in its own figure.
+            cpu = run.cpu or sum(after[2:4]) - sum(before[2:4])
+            yield {
+                "records": records,
+                "output": name,
+                "bytes": data.stat().st_size,
+                "seconds": run.seconds,
+                "cpu": cpu,
+                "load": os.getloadavg()[1],
+                "digest": "" if run.pairs is None else digest(run.pairs),
+                "bytes shuffled": run.shuffled,
+            }
+        hadoop_runs.hadoop("fs", "-rm", "-r", "-skipTrash", "/bench")
+
+
+def digest(pairs: set[bytes]) -> str:
+    """Return the digest of `neardup run`'s answer, which is sorted.
+
+    >>> digest({b"a", b"b"}) == hashlib.blake2b(b"a\\nb\\n", digest_size=8).hexdigest()
+    True
+    """
+    text = b"".join(b"%b\n" % line for line in sorted(pairs))
+    return hashlib.blake2b(text, digest_size=8).hexdigest()
 
 
 def kill_newest(session: int) -> float:
@@ -205,6 +247,7 @@ def main() -> None:
     parser.add_argument("--outputs", default="pairs kept")
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--dask", action="store_true", help="run the largest size on Dask, too")
+    parser.add_argument("--cluster", action="store_true", help="and on Hadoop and Spark")
     parser.add_argument("--paths", type=Path, help="run on real lines, too")
     parser.add_argument("--page", type=Path, default=ROOT / "bench/results/scale.md")
     parser.add_argument("--plot", type=Path, default=ROOT / "docs/scale.svg")
@@ -228,6 +271,8 @@ def main() -> None:
         keep("killed", killed(args.folder, max(args.records), args.kills))
     if args.dask:
         keep("dask", on_dask(args.folder, max(args.records)))
+    if args.cluster:
+        keep("cluster", on_cluster(args.folder, max(args.records)))
     if args.paths:
         keep("paths", of_paths(args.folder, args.paths))
     runs = [json.loads(line) for line in args.results.read_text().splitlines()]

@@ -22,7 +22,7 @@ from neardup.stages.candidate_keys import HELD_BYTES, MAPPED_BYTES
 
 GIB = 2**30
 LARGE = 10**9, 10**10
-OTHERS = "killed", "dask", "paths"  # runs that cost more, or have other records
+OTHERS = "killed", "dask", "cluster", "paths"  # runs that cost more, or have other records
 SKETCHED, SORTED = 16, 60  # bytes for a record, for a key
 PARTED = 8e-6  # CPU seconds more for a record in a pair, if a decision is made in parts
 POSTING, PACKED = 16, 0.62  # bytes for a key; packed records by size of the input, at 10^8 records
@@ -114,6 +114,7 @@ def page(runs: list[dict[str, Any]], plot: str, cores: int, euros: float) -> Ite
     yield f"![CPU seconds and memory against the number of records]({plot})"
     yield from killed(runs)
     yield from on_dask(runs)
+    yield from on_cluster(runs)
     yield from real(runs)
     yield from reckoned(costs, last, cores, euros)
 
@@ -146,6 +147,27 @@ def on_dask(runs: list[dict[str, Any]]) -> Iterator[str]:
     for run in runs:
         if (run["name"], run["records"], run["output"]) == ("size", some[0]["records"], "pairs"):
             yield cells(run, "`neardup run`", "", f"`{run['digest']}`")
+
+
+def on_cluster(runs: list[dict[str, Any]]) -> Iterator[str]:
+    some = [run for run in runs if run["name"] == "cluster"]
+    if not some:
+        return
+    yield from CLUSTER.splitlines()
+    yield (
+        "| records | job | CPU seconds | seconds | load | seconds / identity | shuffled / input | "
+        "answer |"
+    )
+    yield "|---:|---|---:|---:|---:|---:|---:|---|"
+    for run in some:
+        if not run["digest"]:
+            floor = run["seconds"]
+        answer = run["digest"] and f"`{run['digest']}`"
+        yield (
+            f"| {run['records']:,} | {run['output']} | {run['cpu']:,.0f} | {run['seconds']:,.0f} | "
+            f"{run['load']:.0f} | {run['seconds'] / floor:.2f} | "
+            f"{run['bytes shuffled'] / run['bytes']:.2f} | {answer} |"
+        )
 
 
 def real(runs: list[dict[str, Any]]) -> Iterator[str]:
@@ -358,6 +380,14 @@ DASK = """
 `neardup dask --workers 4` on the same two cores. *Killed*: so many times the newest of its four
 processes (SIGKILL), the second time the one that has replaced the first. CPU seconds include those
 of killed workers, and grow with the load.
+
+"""
+CLUSTER = """
+## On Hadoop and Spark
+
+In two rounds, on the same two cores: Hadoop with HDFS, YARN and two NodeManagers, Spark with two
+threads. *Identity* is a job of `cat` and `cat`. *Shuffled* is what travels, packed. CPU seconds are
+those of all processes but HDFS and the resource manager.
 
 """
 REAL = """

@@ -36,10 +36,12 @@ def test_the_page_has_each_run_and_what_more_would_take() -> None:
     runs = [a_run("size", n, output) for n in (1000, 9000) for output in ("pairs", "kept")]
     runs += [a_run("more", 1000, keys=45_000, cpu=0.045), a_run("more", 1000, bytes=1)]
     runs += [a_run("more", 1000, pairs=5000), a_run("killed", 9000), a_run("killed", 9000, kills=7)]
+    runs += [a_run("cluster", 9000, "cat", digest=""), a_run("cluster", 9000, "Spark", seconds=12)]
     text = "\n".join(scale_page.page(runs, "plot.svg", 10, 2))
     assert "| 9,000 | pairs | 0.1 | 9 | 2 | 1 | 2 | – | 900 of 900 |" in text
     assert "each byte of input 0 ns, each key\n1000 ns, and each pair 0 µs" in text
     assert "## Killed 7 times" in text
+    assert "| 9,000 | Spark | 0 | 12 | 2 | 1.33 | 1.50 | `d` |" in text
     assert "| 1,000,000,000 | 0.16 TB | 4 | 8 | 0.5 | 0.4 |" in text
 
 
