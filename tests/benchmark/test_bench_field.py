@@ -17,7 +17,7 @@ import pytest
 
 from bench.contestants import Contestant
 from bench.data.field_data import KINDS, Task, make
-from bench.field import better, contestants, judged, pairs_in, removed_wrongly, row_of, tried
+from bench.field import contestants, judged, removed_wrongly, row_of, tried
 from bench.measure import ROOT
 from bench.peers import adapters
 
@@ -48,18 +48,6 @@ def test_an_answer_is_judged_as_by_a_loop(seed: int) -> None:
             kept.append(item)
     lost = [i for i in range(6) if all(THING[i] != THING[k] for k in kept)]
     assert removed_wrongly(TASK, np.array(printed, np.int64).reshape(-1, 2)) == lost
-
-
-def test_pairs_are_read_by_id_or_path() -> None:
-    lines = "x/b_1\tx/b\t0.9\nb\tb_1\n/tmp/a\t/tmp/c/\na\ta\n"
-    assert pairs_in(lines, TASK).tolist() == [[0, 5], [3, 4]]
-
-
-def test_what_is_better_is_named_with_both_figures() -> None:
-    one, own = {"recall": 0.5, "cpu": 2.0}, {"recall": 0.4, "cpu": 1.0}
-    assert better("now", one, own, ("recall", "cpu")) == ["now: recall 0.50 against 0.40"]
-    assert better("now", own, one, ("recall", "cpu")) == ["now: CPU s 1 against 2"]
-    assert better("now", one, one, ("recall", "cpu")) == []
 
 
 def test_the_example_of_an_adapter_runs_and_all_are_short(tmp_path: Path) -> None:

@@ -16,16 +16,12 @@ from bench.compare_images import (
     Collection,
     bits_between,
     collection,
-    different,
     distances,
     drawn,
-    edit_table,
-    edited,
     hashes_of,
     pairs_within,
     strangers,
 )
-from bench.data.field_data import edit_file
 from bench.data.picture_edits import EDITS
 from bench.data.picture_files import SOURCES, file_name, large_enough, members, new, wanted
 from bench.image_cost import costs, make
@@ -46,25 +42,6 @@ def test_an_edit_is_a_picture_and_always_the_same(name: str, tmp_path: Path) -> 
     assert drawing(1).tobytes() == before
     assert first.read_bytes() == again.read_bytes()
     assert min(pictures.decoded(os.fsencode(first)).grey.shape) >= 30
-
-
-def test_edits_have_different_files() -> None:
-    assert len(set(map(edit_file, EDITS))) == len(EDITS)
-
-
-@pytest.mark.slow
-def test_which_edits_are_found(tmp_path: Path) -> None:
-    files = [saved(drawing(seed), tmp_path / f"{seed}.png") for seed in (1, 2, 3)]
-    found = edited(
-        files, {name: EDITS[name] for name in ("JPEG, quality 90", "mirrored", "negative")}
-    )
-    assert (found["JPEG, quality 90"][:, 0] <= 8).all()
-    assert (found["mirrored"][:, 0] > 60).all()
-    assert (found["mirrored"][:, 1] <= 16).all()
-    assert (found["negative"] > 60).all()
-    table = edit_table(found).splitlines()
-    assert len(table) == 2 + len(found)
-    assert "1.000 | 0.292–1.000" in next(line for line in table if "JPEG, quality 90" in line)
 
 
 def random_hashes(count: int) -> Collection:
@@ -96,11 +73,6 @@ def test_flat_pictures_have_no_hash(tmp_path: Path) -> None:
     found = collection(files)
     assert (found.names, found.flat, found.hashes.shape) == (["a.png"], 1, (1, 32, 4))
     assert hashes_of(files[1]) is None
-
-
-def test_pairs_of_different_things() -> None:
-    assert different("stamps", ("x.dreydl-nun_mirror.png", "x.dreydl-gimmel.png", 30))
-    assert not different("stamps", ("x.dreydl-hay_mirror.png", "x.dreydl-hay.png", 10))
 
 
 def test_pictures_of_a_package(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from itertools import combinations
 from pathlib import Path
@@ -14,8 +13,7 @@ import bench.data.labelled_sets
 import bench.labelled
 import bench.peers.defaults
 from bench.data.labelled_sets import Labelled, labelled_sets, split
-from bench.labelled import Choice, Counts, best, for_candidates, intervals
-from bench.measure import ROOT
+from bench.labelled import Counts, intervals
 
 pytestmark = pytest.mark.slow
 
@@ -62,15 +60,6 @@ def test_the_table_of_a_tiny_set(
     assert {"| datasketch", "| rensa", "| text-dedup"} - programs == {f"| {one}" for one in absent}
 
 
-def test_a_folder_without_sets_is_named(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "bench.labelled", tmp_path]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (
-        1,
-        f"bench.labelled: {tmp_path}: has no data set that bench/data/labelled_sets.py names\n",
-    )
-
-
 def test_files_of_each_form_are_read(tmp_path: Path) -> None:
     files = {
         "cora-cora.csv": "Entity Id|author|title|\n0|a. b.|on x|\n1|a b|on x|\n2|c|y|\n",
@@ -115,19 +104,6 @@ def test_pairs_are_scored_as_a_nested_loop_does() -> None:
     for score, (low, high) in zip(Counts(3, 2, len(true)).scores(), limits):
         assert low <= score <= high
         assert low < high
-
-
-def test_what_is_chosen() -> None:
-    counts = {
-        Choice("word:1", 0.2): Counts(1000, 100, 100),
-        Choice("word:1", 0.3): Counts(400, 99, 100),
-        Choice("word:1", 0.6): Counts(100, 90, 100),
-        Choice("char:5", 0.8): Counts(10, 10, 100),
-    }
-    assert best(counts) == Choice("word:1", 0.6)
-    assert for_candidates(counts) == Choice("word:1", 0.3)
-    del counts[Choice("word:1", 0.2)], counts[Choice("word:1", 0.3)]
-    assert for_candidates(counts) == Choice("word:1", 0.6)
 
 
 @pytest.mark.skipif(bool(bench.peers.defaults.missing()), reason="the other programs are missing")

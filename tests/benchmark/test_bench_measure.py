@@ -77,11 +77,6 @@ def test_a_failure_and_its_last_words(tmp_path: Path) -> None:
     assert (run.status, run.said) == ("failed with 3", "no memory")
 
 
-def test_a_killed_process(tmp_path: Path) -> None:
-    run = measured(shell("kill -KILL $$"), tmp_path / "out", 9)
-    assert run.status == "killed by SIGKILL"
-
-
 @pytest.mark.slow
 def test_a_time_limit_ends_the_whole_group(tmp_path: Path) -> None:
     output = tmp_path / "out"
@@ -105,19 +100,6 @@ def test_what_is_left_behind_is_ended(tmp_path: Path) -> None:
     output = tmp_path / "out"
     assert measured(shell("sleep 60 & echo $!"), output, 9).status == DONE
     assert eventually_gone(int(output.read_text()))
-
-
-def test_temporary_files_go_away(tmp_path: Path) -> None:
-    output = tmp_path / "out"
-    measured(shell('touch "$TMPDIR/file"; echo "$TMPDIR"'), output, 9)
-    folder = Path(output.read_text().strip())
-    assert folder.name.startswith("bench.")
-    assert not folder.exists()
-
-
-def test_what_is_not_there_does_not_start(tmp_path: Path) -> None:
-    run = measured_apart(["no-such-program"], str(tmp_path / "out"), 9)
-    assert run.status == bench.measure.NOT_STARTED
 
 
 @pytest.mark.first_case

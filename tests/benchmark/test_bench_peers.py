@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bench.peers.answers import unique, write_verified
-from bench.peers.reading import Records, ranks, read_records, read_sets, read_texts
+from bench.peers.reading import Records, read_sets, read_texts
 from bench.workloads import ROOT
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.similarity.measures import NINE_TENTHS
@@ -18,7 +17,6 @@ from neardup.similarity.measures import NINE_TENTHS
 pytestmark = pytest.mark.slow
 
 VIDEOS = ROOT / "data" / "videos.txt"
-LARGE = (1 << 64) - 1
 
 
 def test_the_reader_of_the_peers_reads_what_ours_does() -> None:
@@ -29,31 +27,6 @@ def test_the_reader_of_the_peers_reads_what_ours_does() -> None:
     assert np.array_equal(theirs.sets.values, ours.sets.values)
     assert np.array_equal(theirs.sets.offsets, ours.sets.offsets)
     assert [id_ for id_, _ in read_texts(str(VIDEOS))] == ours.ids
-
-
-def test_records_are_as_they_stand_until_they_are_sets(tmp_path: Path) -> None:
-    path = tmp_path / "records.txt"
-    path.write_text(f"a 3 1 3\nb {LARGE}\nc 1 2\n")
-    records = read_records(str(path))
-    assert records.values.tolist() == [3, 1, 3, LARGE, 1, 2]
-    assert records.offsets.tolist() == [0, 3, 4, 6]
-    assert [records.sets().row(i).tolist() for i in range(3)] == [[1, 3], [LARGE], [1, 2]]
-    few = records.take(np.array([2, 1]))
-    assert (few.ids, few.values.tolist()) == ([b"c", b"b"], [1, 2, LARGE])
-
-
-@pytest.mark.parametrize("text", ["a 1  2\n", "a 1 2 \n", "a 1\tb 2\n", "a x\n"])
-def test_a_file_that_is_not_well_formed_is_refused(text: str, tmp_path: Path) -> None:
-    path = tmp_path / "records.txt"
-    path.write_text(text)
-    with pytest.raises(SystemExit, match="single blanks"):
-        read_records(str(path))
-
-
-@pytest.mark.parametrize("step", [1, 1 << 40])
-def test_ranks_keep_the_order(step: int) -> None:
-    values = np.array([7, 3, 7, 0, 9, 3], np.uint64) * np.uint64(step)
-    assert ranks(values).tolist() == [2, 1, 2, 0, 3, 1]
 
 
 def test_only_candidates_that_reach_the_threshold_are_written(

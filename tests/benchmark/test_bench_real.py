@@ -9,14 +9,11 @@ import sys
 import zipfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import bench.data.packages
 import bench.data.sources
-from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.reading.shingling import Shingler
-from neardup.reading.text_rows import text_lines, text_parser
 
 pytestmark = pytest.mark.slow
 
@@ -83,19 +80,6 @@ def test_a_stanza_is_the_set_of_its_words() -> None:
     assert shingles(line) == hashes(CAT_WORDS.split(), "word:1")
 
 
-def test_words_are_hashed_as_those_of_text_lines() -> None:
-    (line,) = index_lines(CAT)
-    as_shingles, _ = parse_shingle_lines(line)
-    as_text, _ = text_parser(text_lines, Shingler.parse("word:1"))(f"cat\t{CAT_WORDS}\n".encode())
-    assert as_shingles.ids == as_text.ids
-    assert np.array_equal(as_shingles.sets.row(0), as_text.sets.row(0))
-
-
-def test_packages_that_are_not_in_the_archive_are_left_out() -> None:
-    installed_only = CAT.replace("Package: cat", "Package: mine").replace("Filename: ", "Was: ")
-    assert ids(index_lines(installed_only, CAT)) == ["cat"]
-
-
 def test_an_id_is_as_long_as_it_must_be() -> None:
     lines = index_lines(
         stanza("dog", "1", "i386"),
@@ -106,19 +90,6 @@ def test_an_id_is_as_long_as_it_must_be() -> None:
         stanza("ant"),
     )
     assert ids(lines) == ["ant", "cat_1", "cat_2", "dog_1_amd64", "dog_1_i386", "dog_2"]
-
-
-def test_of_equal_ids_the_last_counts() -> None:
-    (line,) = index_lines(stanza("cat", more="Tag: old\n"), stanza("cat", more="Tag: new\n"))
-    assert ids([line]) == ["cat_1_all"]
-    assert shingles(line) == hashes(["cat", "1", "all", "new"], "word:1")
-
-
-def test_the_order_of_the_index_does_not_matter() -> None:
-    index = [CAT, stanza("dog"), stanza("dog", "2"), stanza("ant"), stanza("Zoo")]
-    lines = index_lines(*index)
-    assert ids(lines) == ["Zoo", "ant", "cat", "dog_1", "dog_2"]
-    assert index_lines(*reversed(index)) == lines
 
 
 def run_packages(folder: Path, *options: str, **programs: str) -> subprocess.CompletedProcess:
@@ -176,23 +147,6 @@ def test_a_source_file_is_the_set_of_its_runs_of_four_tokens(tmp_path: Path) -> 
     assert shingles(line) == hashes(sorted(expected), "word:4")
 
 
-def test_only_python_files_of_four_tokens_or_more(tmp_path: Path) -> None:
-    files = {"b c.py": b"a b c d", "B.py": b"a=b#", "short.py": b"a=b", "empty.py": b""}
-    wheel = make_wheel(tmp_path / "cat.whl", {**files, "cat.txt": b"a b c d", "a.pyi": b"a b c d"})
-    lines = wheel_lines(wheel)
-    assert ids(lines) == ["1.0/B.py", "1.0/b%20c.py"]
-    assert [len(shingles(line)) for line in lines] == [1, 1]
-
-
-def test_the_order_in_the_wheel_does_not_matter(tmp_path: Path) -> None:
-    files = {f"{name}.py": f"{name} = 1, 2".encode() for name in ("c", "a", "a/b", "a-b", "Z")}
-    wheel = make_wheel(tmp_path / "cat.whl", files)
-    turned = make_wheel(tmp_path / "turned.whl", dict(reversed(list(files.items()))))
-    lines = wheel_lines(wheel)
-    assert ids(lines) == ["1.0/Z.py", "1.0/a-b.py", "1.0/a.py", "1.0/a/b.py", "1.0/c.py"]
-    assert wheel_lines(turned) == lines
-
-
 @pytest.fixture
 def local_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let pip find the releases 1.1, 1.1.2, 1.9 and 1.10 of neardupcat, and nothing else."""
@@ -222,11 +176,3 @@ def test_releases_are_fetched_and_sorted_by_id() -> None:
     in_order = ("1.1.2", "1.1", "1.10")  # a dot sorts before a slash
     assert ids(lines) == [f"{release}/neardupcat.py" for release in in_order]
     assert ids(lines) == sorted(ids(lines))
-
-
-@pytest.mark.usefixtures("local_index")
-def test_a_release_that_is_not_there_is_named() -> None:
-    with pytest.raises(
-        SystemExit, match=r"^bench.data.sources: no wheel of neardupcat 2.0: ERROR: .+$"
-    ):
-        list(bench.data.sources.lines("neardupcat", ["2.0"]))

@@ -11,7 +11,7 @@ import pytest
 
 from bench.checks import problems
 from bench.measure import ROOT
-from bench.report.tables import DOCUMENT, OPENING, tables
+from bench.report.tables import tables
 from tests.support.bench_results import a_run, written
 
 # checks
@@ -53,20 +53,6 @@ def test_each_fault_is_a_problem(changed: dict, message: str) -> None:
 # report
 
 
-def test_the_table_of_a_workload() -> None:
-    lines = tables(written()).splitlines()
-    assert "## W1 100k: 100,000 records, 0.0 MiB (`python3 -m neardup example`)" in lines
-    for row in (
-        "| floor | – | 1 | 0.50 | 0.25 | 3.00 | 100 | – | – | – | – |",
-        "| run_local.sh | 15×7 | 3 | 2.00 | 1.00 | 3.00 | 100 | 0.50 | 2,000 | 1 | 1 |",
-        "| gaoya | 15×7 | 1 | 2.50 | 1.25 | 3.00 | 100 | – | 1,990 | 0.975000 | 0.979899 |",
-        "| spark | 4 tables | 1 | > 300 | – | – | 100 | – | – | – | – |",
-        "| course | 15×7 | 1 | does not survive: killed by SIGKILL | – | – | – | – | – | – | – |",
-        "* rensa 15×7: no rensa here",
-    ):
-        assert row in lines
-
-
 def test_the_table_of_targets() -> None:
     lines = tables(written()).splitlines()
     ours = "run_local.sh / fastest peer that gives pairs, our banding, W1 100k"
@@ -88,20 +74,6 @@ def test_the_table_of_targets() -> None:
         assert row in lines
 
 
-def test_only_what_is_not_exact_is_flags_or_unverified() -> None:
-    w4 = {"workload": "W4"}
-    results = written()
-    results["workloads"].append({**results["workloads"][0], "name": "W4"})
-    results["runs"] += [
-        a_run(**w4, seconds=3.0),
-        a_run("gaoya 15×7", **w4, seconds=2.0, right=1950),
-        a_run("spark 4 tables", **w4, seconds=1.0),
-    ]
-    what = "run_local.sh / fastest flags or unverified pairs, W4"
-    row = f"| {what} | ≤ 1 | 1.50 (gaoya 15×7) | **no** |"
-    assert row in tables(results).splitlines()
-
-
 def test_the_report_is_written(tmp_path: Path) -> None:
     results, document = tmp_path / "results.json", tmp_path / "one-machine.md"
     results.write_text(json.dumps(written()))
@@ -111,9 +83,3 @@ def test_the_report_is_written(tmp_path: Path) -> None:
     text = document.read_text()
     assert text.startswith("# On one machine\n")
     assert "| run_local.sh | 15×7 | 3 | 2.00 |" in text
-
-
-def test_the_project_has_a_report_of_the_same_form() -> None:
-    heads = [line for line in DOCUMENT.read_text("utf-8").splitlines() if line.startswith("#")]
-    assert DOCUMENT.read_text("utf-8").startswith(OPENING)
-    assert heads[:2] == ["# On one machine", "## Targets"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,11 +14,10 @@ import bench.measure
 import bench.report.tables
 import bench.run
 import bench.workloads
-from bench.answer_quality import components, quality
-from bench.contestants import CONTESTANTS, OURS, missing
-from bench.measure import ROOT
-from bench.run import add_earlier, made, save, turns
-from bench.workloads import QUICK_WORKLOADS, WORKLOADS, CannotMakeError, Workload, prepare
+from bench.answer_quality import quality
+from bench.contestants import CONTESTANTS, OURS
+from bench.run import add_earlier, save, turns
+from bench.workloads import QUICK_WORKLOADS, WORKLOADS, Workload
 from tests.support.bench_results import a_run, written
 
 pytestmark = pytest.mark.slow
@@ -69,11 +67,6 @@ def test_links_are_judged_by_what_they_connect(tmp_path: Path, truth: Path) -> N
     assert judged(tmp_path, truth, "links", b"a\tc\t0.9\na\tb\t1.0\nx\ty\t1.0\n").connected
     assert judged(tmp_path, truth, "links", b"a\tb\t1.0\nx\ty\t1.0\n").connected is False
     assert judged(tmp_path, truth, "links", TRUTH + b"c\tx\t0.9\n").connected is False
-
-
-def test_components_of_a_long_chain() -> None:
-    chain = [b"%05d\t%05d" % (i, i + 1) for i in range(20_000)]
-    assert set(components(reversed(chain)).values()) == {b"00000"}
 
 
 def test_equal_sets_of_lines_have_equal_digests(tmp_path: Path, truth: Path) -> None:
@@ -159,54 +152,12 @@ def test_saved_results_and_what_is_added(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["results.json"]
 
 
-def test_added_results_stand_in_the_order_of_the_tables(tmp_path: Path) -> None:
-    path = tmp_path / "results.json"
-    save(path, {**written(), "workloads": [{"name": "W1 1M"}, {"name": "W2"}]})
-    new = {**written(), "workloads": [{"name": "W4"}, {"name": "W1 100k"}]}
-    add_earlier(new, path, {("W4", OURS)})
-    assert [one["name"] for one in new["workloads"]] == ["W1 100k", "W2", "W4", "W1 1M"]
-
-
-def test_a_workload_that_cannot_be_made(tmp_path: Path) -> None:
-    workload = Workload("none", "all", str(tmp_path / "none.txt"), ["bench.nonsense"], [])
-    with pytest.raises(CannotMakeError, match=r"bench\.nonsense"):
-        prepare(workload)
-    assert os.listdir(tmp_path) == []
-
-
-def test_what_takes_gigabytes_runs_only_if_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench.run, "prepare", lambda _: None)
-    monkeypatch.setattr(bench.run, "described", lambda workload: workload.name)
-
-    def names(*asked: str) -> list[str]:
-        results: dict = {"workloads": [], "skipped": []}
-        return [workload.name for workload in made(WORKLOADS, list(asked), results)]
-
-    assert names("W1 10M") == ["W1 10M"]
-    assert names() == [workload.name for workload in WORKLOADS if workload.name != "W1 10M"]
-
-
-def test_missing_modules_are_told() -> None:
-    absent = CONTESTANTS[1]._replace(name="absent", module="no_such_module")
-    no_program = CONTESTANTS[1]._replace(name="no program", program="no-such-program")
-    here = CONTESTANTS[1]._replace(name="here", module="json", program="sh")
-    found = missing(sys.executable, [absent, no_program, here])
-    assert found == {"absent": "no_such_module", "no program": "no-such-program"}
-
-
 def test_names_are_unique_and_kinds_known() -> None:
     for table in (WORKLOADS, QUICK_WORKLOADS, CONTESTANTS):
         names = [one.name for one in table]
         assert len(set(names)) == len(names)
     kinds = {workload.kind for workload in WORKLOADS + QUICK_WORKLOADS}
     assert kinds == {kind for one in CONTESTANTS for kind in one.kinds}
-
-
-def test_a_long_record_comes_last() -> None:
-    command = [sys.executable, "-m", "neardup", "example", "--records", "3", "--long", "5"]
-    lines = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
-    assert lines.splitlines()[-1] == b"VIDEO_000000004 0 1 2 3 4"
-    assert lines.count(b"\n") == 4
 
 
 def test_curve_pairs_have_their_similarity() -> None:

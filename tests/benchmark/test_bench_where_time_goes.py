@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from bench.measure import ROOT
-from bench.where_time_goes import PACKAGE, own_times, table
+from bench.where_time_goes import PACKAGE, own_times
 
 pytestmark = pytest.mark.slow
 
@@ -32,17 +32,6 @@ def test_a_tool_is_charged_to_those_who_call_it() -> None:
     }
     times = own_times(stats)
     assert times == pytest.approx({"reading/a.py": 4.5, "verification/b.py": 3.0})
-
-
-def test_tools_that_call_each_other_and_no_one_lose_nothing() -> None:
-    other = ("~", 0, "other")
-    stats = {SORT: called(1.0, a=(other, 1.0)), other: called(2.0, a=(SORT, 2.0))}
-    assert own_times(stats) == pytest.approx({"other": 3.0})
-
-
-def test_the_table_has_the_largest_first_and_their_sum() -> None:
-    lines = table({"a.py": 1.0, "b.py": 3.0}).splitlines()
-    assert lines[2:] == ["| 3.00 | 75% | b.py |", "| 1.00 | 25% | a.py |", "| 4.00 | | all |"]
 
 
 def test_a_run_is_told_file_by_file_and_prints_no_pairs() -> None:

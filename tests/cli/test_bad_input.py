@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import random
 import re
 import shlex
@@ -66,7 +64,6 @@ def each(*names: str) -> pytest.MarkDecorator:
 
 
 QUICK = {name: COMMANDS[name] for name in ("mapper", "run_local", "inline")}
-quick = each(*QUICK)
 
 
 def videos_with_bad_lines(line_end: bytes) -> tuple[bytes, list[tuple[int, str]]]:
@@ -191,21 +188,6 @@ def test_a_split_of_a_huge_file(tmp_path: Path) -> None:
     assert int(result.err.splitlines()[-1]) < 300_000
 
 
-@quick
-def test_the_longest_line(command: list[str], tmp_path: Path) -> None:
-    """The limit of --max-line excludes the line end: a line of exactly that length is read."""
-    path = tmp_path / "long.txt"
-    longest = b"x 1" + b" 2" * (MEBIBYTE // 2 - 2) + b"3"
-    assert len(longest) == MEBIBYTE
-    path.write_bytes(b"\n".join([longest, longest + b"4", b"y" + longest[1:], longest + b"4"]))
-    result = succeed([*command, "--max-line", "1", path], tmp_path)
-    assert result.count("records") == 2
-    assert [re.findall("line .: line too long", m) for m in result.messages()] == [
-        ["line 2: line too long"],
-        ["line 4: line too long"],
-    ]
-
-
 @each("run_local", "inline")
 def test_ids_that_come_again(command: list[str], tmp_path: Path) -> None:
     """Lines with a repeated id are counted and compared, but an id is never paired with itself."""
@@ -249,39 +231,6 @@ def test_a_file_that_is_none(command: list[str], wrong: str, tmp_path: Path) -> 
     assert result.out == b""
     assert str(tmp_path / wrong) in result.err.splitlines()[-1]
     assert not result.left
-
-
-def damaged_files() -> dict[str, bytes]:
-    noise = random.Random(1).randbytes(2000)
-    zipped, bzipped = (pack(VIDEOS.read_bytes()) for pack in (gzip.compress, bz2.compress))
-    return {
-        "cut.gz": zipped[:-100_000],
-        "cut.bz2": bzipped[:-100_000],
-        "flipped.gz": zipped[:300_000] + b"\xff" * 9 + zipped[300_009:],
-        "flipped.bz2": bzipped[:300_000] + b"\xff" * 9 + bzipped[300_009:],
-        "tail.gz": zipped + b"no gzip",
-        "noise.gz": noise,
-        "noise.bz2": noise,
-    }
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("command", "name"),
-    [(MAPPER, name) for name in damaged_files()] + [(INLINE, "cut.gz"), (JOBS_2, "noise.bz2")],
-    ids=lambda value: value if isinstance(value, str) else Path(value[-1]).name,
-)
-def test_a_damaged_file(command: list[str], name: str, tmp_path: Path) -> None:
-    path = tmp_path / name
-    path.write_bytes(damaged_files()[name])
-    result = run([*command, path], tmp_path)
-    assert result.code == 1
-    assert result.err.count(f"{path}: damaged: ") == 1
-    if command is not MAPPER:
-        assert result.out == b""
-    if command is JOBS_2:
-        assert not result.left
-        assert len(result.err.splitlines()) == 1
 
 
 @in_turn(1, command=QUICK, form=["text", "shingles"])

@@ -42,12 +42,6 @@ def test_every_option_is_in_one_section():
     assert others == [], "each option is in one section of SECTIONS (command_parser.py)"
 
 
-def test_bands_by_hand_come_with_the_promise_they_keep():
-    settings = settings_of("--bands=5", "--rows=25")
-    assert "0.310980" in settings.scheme.promise
-    assert settings.scheme.recall(0.9) == pytest.approx(0.311, abs=0.001)
-
-
 @given(
     st.fixed_dictionaries(
         {},

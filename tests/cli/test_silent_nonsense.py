@@ -6,7 +6,6 @@ The command is taken from the message and, where it can work, run by bash as it 
 from __future__ import annotations
 
 import gzip
-import json
 import random
 import re
 import subprocess
@@ -30,7 +29,6 @@ from tests.support.engines import (
 )
 
 WORDS = [f"word{i}" for i in range(16)]
-PAIRS = b"p0\tp1\t1.000000\np2\tp3\t1.000000\n"
 
 
 def texts() -> list[tuple[str, str]]:
@@ -42,37 +40,11 @@ def texts() -> list[tuple[str, str]]:
 
 
 TEXT = "".join(f"{id_}\t{text}\n" for id_, text in texts()).encode()
-JSONL = "".join(json.dumps({"id": id_, "text": text}) + "\n" for id_, text in texts()).encode()
 CSV = ("id,text\n" + "".join(f"{id_},{text}\n" for id_, text in texts())).encode()
-TSV = ("id\tlang\ttext\n" + "".join(f"{id_}\ten\t{text}\n" for id_, text in texts())).encode()
 SHINGLES = b"p0 1 2 3\np1 1 2 3\np2 4 5\np3 4 5\np4 8\n"
 
 
 # What it is, its bytes, options of the run, and the options in the message.
-CASES: list[tuple[str, bytes, str, str]] = [
-    ("text", TEXT, "", "--input text"),
-    ("jsonl as text", JSONL, "--input=text", "--input jsonl"),
-    ("csv", CSV, "", "--input csv"),
-    ("tsv", TSV, "", "--input tsv"),
-    ("shingles", SHINGLES, "--input=jsonl", "--input shingles"),
-    ("weights", b"p0 1:2 3\np1 1:2 3\np2 4 5:1\np3 4 5:1\n", "", "--weights own"),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("data", "flags", "fix"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
-)
-def test_what_is_taken_for_something_else(
-    data: bytes, flags: str, fix: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "in put"
-    path.write_bytes(data)
-    words = [*RUN_LOCAL, *flags.split(), path]
-    result = run(words, tmp_path)
-    assert (result.code, result.left) == (1, [])
-    assert result.err.endswith(f"; add: {fix}\n")
-    assert succeed([*words, *fix.split()], tmp_path).out == PAIRS
 
 
 # No line readable.
@@ -305,27 +277,6 @@ def test_the_advised_program_numbers_every_line(tmp_path: Path) -> None:
         [*program.split(), tmp_path / "in.txt"], capture_output=True, check=True
     )
     assert succeed([*command, "-"], tmp_path, numbered.stdout).out == b"14\t5\t1.000000\n"
-
-
-@pytest.mark.slow
-def test_rows_without_ids_have_not_one_id(tmp_path: Path) -> None:
-    path = tmp_path / "in.jsonl"
-    path.write_text("".join(json.dumps({"text": text}) + "\n" for _, text in texts()))
-    assert "the id '" not in succeed([*RUN_LOCAL, path], tmp_path).err
-    path.write_text("".join(json.dumps({"id": "", "text": text}) + "\n" for _, text in texts()))
-    assert "the id '" not in succeed([*RUN_LOCAL, path], tmp_path).err
-
-
-@pytest.mark.slow
-def test_an_id_on_most_records_of_several_workers(tmp_path: Path) -> None:
-    path = tmp_path / "in.txt"
-    lines = [
-        f"{'again' if i % 50 else f'v{i}'} {' '.join(map(str, range(i, i + 30)))}\n"
-        for i in range(9000)
-    ]
-    path.write_text("".join(lines))
-    result = succeed([*RUN_LOCAL, "--jobs", "2", path], tmp_path)
-    assert re.search(r"^at least 8,820 of 9,000 records have the id 'again'; ", result.err, re.M)
 
 
 def test_a_task_counts_and_its_log_names_the_id(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import gzip
 import json
 import os
 import re
-import shutil
 import sys
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from neardup.tools.documents import folders
 from tests.support.cases import crossed
 from tests.support.drawn_pictures import drawing, saved
 from tests.support.drawn_videos import write_scene
-from tests.support.engines import ANSWER, NEARDUP, ROOT, VIDEOS, refuse, run, succeed
+from tests.support.engines import NEARDUP, ROOT, refuse, run, succeed
 from tests.support.failing import GOOD, PAIRS
 
 # Each command with inputs that it does well with; {records}, {pairs} and {sketches} are files, and
@@ -208,21 +207,6 @@ def test_the_commands_that_help_shows_work(tmp_path: Path) -> None:
     assert (tmp_path / "pairs.tsv").read_bytes().count(b"VIDEO_4\t") == 3
     assert "4 records in 2 segments" in outputs[11].err
     assert (tmp_path / "estimates.tsv").read_bytes().count(b"~0.900000..0.900000") == 2
-
-
-@pytest.mark.slow
-def test_without_numpy_the_virtual_environment_takes_over(tmp_path: Path) -> None:
-    """Without numpy, the program continues under .venv, where `make` has installed it."""
-    shutil.copytree(ROOT / "neardup", tmp_path / "neardup")
-    venv = tmp_path / ".venv" / "bin"
-    venv.mkdir(parents=True)
-    (venv / "python").write_text(f'#!/bin/sh\necho taken over >&2\nexec {sys.executable} "$@"\n')
-    (venv / "python").chmod(0o755)
-    bare = [sys.executable, "-S", "-m", "neardup", "truth", str(VIDEOS)]
-    result = run(bare, tmp_path, cwd=tmp_path, PYTHONPATH="")
-    assert result.code == 0, result.err
-    assert result.err.startswith("taken over\n")
-    assert result.out == ANSWER.read_bytes()
 
 
 ROWS = {  # the fields behind the two ids

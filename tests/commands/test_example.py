@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
 from collections import Counter
-from itertools import islice
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import pytest
 
 from neardup.commands import example as synthetic_videos
 from neardup.commands.example import LARGEST, SMALLEST, UNIVERSE, lines
-from tests.support.engines import NEARDUP, ROOT, VIDEOS, succeed
+from tests.support.engines import NEARDUP, VIDEOS, succeed
 
 
 @pytest.mark.slow
@@ -50,29 +46,6 @@ def test_same_seed_same_bytes_in_every_process(tmp_path: Path) -> None:
     assert once.count(b"\n") == 400
     assert succeed([*command, "3"], tmp_path, PYTHONHASHSEED="2").out == once
     assert succeed([*command, "4"], tmp_path).out != once
-
-
-@pytest.mark.slow
-def test_memory_is_that_of_a_window(tmp_path: Path) -> None:
-    """Memory is bounded by a window of records, and a closed pipe ends the program silently."""
-    command = [*NEARDUP, "example", "--records", "999999999"]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        early, late = (high_water(process.pid, process.stdout, lines) for lines in (12_000, 20_000))
-        process.stdout.close()
-        assert process.stderr.read() == b""
-        assert process.wait() == 0
-    assert late < 1.2 * early
-
-
-def high_water(pid: int, stdout: IO[bytes], lines_read: int) -> int:
-    """Return the peak memory in KiB after reading `lines_read` more lines."""
-    assert all(islice(stdout, lines_read))
-    (found,) = re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-    return int(found)
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import pty
 import select
@@ -55,26 +54,6 @@ def test_the_runs_own_file(data: Path, folder: Path, tmp_path: Path) -> None:
     assert told.counts["unique pairs"] == result.count("unique pairs") == 4
     assert list(told.seconds) == ["parse", "join", "dedup"]
     assert min(told.seconds.values()) >= 0
-
-
-def test_what_schemes_know_after_counting_is_told(data: Path, tmp_path: Path) -> None:
-    words = ["--scheme=prefix", "--measure=overlap", *IN_FILES, f"-o{tmp_path}/x", data]
-    result = succeed([*RUN_LOCAL, *words], tmp_path)
-    told = RunFile.of(tmp_path / "x")
-    assert (told.scheme, told.measure, told.threshold) == ("prefix", "overlap", "9/10")
-    assert told.promise
-    assert told.promise in result.err
-    assert "tokens" in told.seconds
-
-
-def test_both_files_and_packed_input(folder: Path, tmp_path: Path) -> None:
-    packed = tmp_path / "data.gz"
-    packed.write_bytes(gzip.compress(DATA))
-    words = ["--output=kept", "-o", folder / "kept", "--removed", folder / "removed", packed]
-    assert succeed([*RUN_LOCAL, *words], tmp_path).out == b""
-    assert (folder / "kept").read_bytes() == b"a 1 2 3\nc 7 8\n\nbad x\n"
-    assert (folder / "removed").read_bytes() == b"b\ta\t1.000000\nd\ta\t1.000000\n"
-    assert sorted(os.listdir(folder)) == [".kept.neardup.json", "kept", "removed"]
 
 
 def test_a_dash_is_standard_output(data: Path, tmp_path: Path) -> None:
@@ -188,15 +167,6 @@ def test_what_a_killed_run_has_left_beside_the_answer_is_removed(
         "neardup.run.x",
         "y",
     ]
-
-
-def test_a_run_file_has_no_guesses_of_what_bad_lines_look_like(tmp_path: Path) -> None:
-    (tmp_path / "bad").write_text("a 1 2 3\nb 1 2 3\nc 1 ?\n")
-    succeed([*RUN_LOCAL, tmp_path / "bad", "-o", tmp_path / "x"], tmp_path)
-    counts = RunFile.of(tmp_path / "x").counts
-    assert counts["records"] == 2
-    assert [name for name in counts if name.startswith("a file ")] == []
-    assert sum(n for name, n in counts.items() if name.startswith("bad lines: ")) == 1
 
 
 @pytest.mark.first_case

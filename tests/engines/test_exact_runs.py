@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neardup.commands.example import lines as videos
 from neardup.engines.local import memory_join
 from neardup.joins import JOINS
 from neardup.options.settings import Settings
@@ -50,16 +49,6 @@ def test_exact_finds_every_pair_and_nothing_else(kind: str, t: str, tmp_path: Pa
     found = succeed([*RUN_LOCAL, "--exact", f"--threshold={t}", path], tmp_path)
     assert found.lines() == expected
     assert "\nexact: every pair shares " in found.err
-
-
-@pytest.mark.slow
-def test_the_cost_is_said_first(tmp_path: Path) -> None:
-    path = tmp_path / "videos.txt"
-    path.write_bytes(b"".join(videos(1000, 1, 0.1)))
-    said = succeed([*RUN_LOCAL, "--exact", *IN_FILES, path], tmp_path).err.splitlines()
-    costs = [line for line in said if line.startswith("sizes ")]
-    assert costs
-    assert said.index(costs[-1]) < said.index(next(x for x in said if " pairs among " in x))
 
 
 # The join in memory, and the steps in files that take its place.

@@ -41,7 +41,6 @@ from tests.support.engines import (
     run,
     succeed,
 )
-from tests.support.fake_hadoop import listing
 
 TYPED = ("a.parquet", "a.arrow", "stream.feather")
 
@@ -233,19 +232,6 @@ def test_an_open_row_does_not_go_on_in_the_next_file(
     assert (tmp_path / "out/1.csv").read_bytes().count(b"\n") == 3
 
 
-@pytest.mark.slow
-def test_names_of_answers(tmp_path: Path) -> None:
-    path = made("a.csv", tmp_path)
-    printed = succeed([*RUN_LOCAL, *FLAGS, "--output=kept", path], tmp_path).out
-    for name in ("kept.csv", "kept.csv.gz", "kept.csv.xz", "kept"):
-        answer = tmp_path / name
-        succeed([*RUN_LOCAL, *FLAGS, "--output=kept", path, "-o", answer], tmp_path)
-        assert b"".join(unpacked(str(answer))) == printed
-    result = run([*RUN_LOCAL, "--output=kept", "-o", f"{tmp_path}/", path], tmp_path)
-    assert (result.code, result.left) == (2, [])
-    assert "is an input" in result.err
-
-
 def test_a_folder_for_files_with_one_name_or_none(tmp_path: Path) -> None:
     path, other = made("a.csv", tmp_path), tmp_path / "there" / "a.csv"
     other.parent.mkdir()
@@ -346,10 +332,3 @@ def test_what_tasks_cannot_read(name: str, tmp_path: Path) -> None:
         assert "python3 -m neardup convert FILE… > records.jsonl" in result.err
         assert result.err.count("\n") == 1
         assert not result.left
-
-
-def test_hadoop_reads_json_lines(tmp_path: Path) -> None:
-    path = made("a.jsonl", tmp_path)
-    result = run([*RUN_HADOOP, "--show", path, "/out"], tmp_path, **listing(tmp_path))
-    assert result.code == 0
-    assert b"--input=jsonl" in result.out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import signal
@@ -66,18 +65,6 @@ def test_a_folder_that_hadoop_cannot_use(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_two_at_once(clone: Path, tmp_path: Path) -> None:
-    (clone / ".hadoop").mkdir()
-    with (clone / ".hadoop" / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        for command in ("up", "down", "run true"):
-            start = [sys.executable, clone / "cluster" / "cluster.py", *command.split()]
-            result = run(start, tmp_path)
-            assert result.code == 1
-            assert "another cluster.py is using this cluster" in result.err
-
-
-@pytest.mark.slow
 def test_the_command_of_run_is_ended(tmp_path: Path) -> None:
     """If `cluster.run` is interrupted, its command can clean up, and the command's child ends."""
     script = (
@@ -96,29 +83,6 @@ def test_the_command_of_run_is_ended(tmp_path: Path) -> None:
     assert process.wait(300) != 0
     assert (tmp_path / "said").read_text() == "cleaned\n"
     hadoop_cluster.wait_for(lambda: not daemons.start_time(sleeper))
-
-
-@pytest.mark.parametrize("arguments", ["", "start", "up now", "run"])
-def test_usage(arguments: str, clone: Path, tmp_path: Path) -> None:
-    result = run([sys.executable, clone / "cluster" / "cluster.py", *arguments.split()], tmp_path)
-    assert result.code == 2
-    assert "cluster/cluster.py run COMMAND" in result.err
-
-
-@pytest.mark.slow
-def test_nothing_runs(clone: Path, tmp_path: Path) -> None:
-    command = [sys.executable, clone / "cluster" / "cluster.py"]
-    stopped = run([*command, "down"], tmp_path)
-    assert stopped.code == 0
-    assert (
-        f"stopped; {clone}/.hadoop keeps Hadoop, and what is in HDFS; make clean"
-        in stopped.out.decode()
-    )
-    result = run([*command, "status"], tmp_path)
-    assert result.code == 3
-    assert [line.split() for line in result.out.decode().splitlines()] == [
-        [name, "down"] for name in daemons.DAEMONS
-    ]
 
 
 def test_a_taken_port_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,9 +152,3 @@ def test_a_cluster_ends_with_its_command(clone: Path, tmp_path: Path) -> None:
         process.wait()
     assert not any(daemons.start_time(pid) for pid in pids)
     assert daemons.healthy()  # the first one
-
-
-def test_only_whole_lines_of_class_lists(tmp_path: Path) -> None:
-    (tmp_path / "12.list").write_text("# a note\njava/lang/Object\njava/util/List\n@lambda-pro")
-    (tmp_path / "13.list").write_text("java/util/List\nA\n")
-    assert install.loaded_classes(tmp_path) == ["A\n", "java/lang/Object\n", "java/util/List\n"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from pathlib import Path
 
@@ -89,33 +88,6 @@ def test_a_dead_node_is_given_up_soon(installed: dict[str, str], tmp_path: Path)
     assert [last(command, name) for name in waits] == ["7", "25000"]
 
 
-@pytest.mark.slow
-def test_the_commands_that_count_tokens(installed: dict[str, str], tmp_path: Path) -> None:
-    """The jobs that count tokens come first, and write to a folder beside the output."""
-    words = ["--scheme=prefix", "--dedup", "-D", "mapreduce.job.reduces=5", "a", "my data/out/"]
-    sums, counts, pairs, dedup, mark, removing = shown(words, tmp_path, installed)
-    (between,) = re.findall(
-        r"^my data/_neardup-[0-9a-f]{16}\.out(?=/sums$)", value(sums, "-output")
-    )
-    assert value(sums, "-input") == "a"
-    assert value(sums, "-mapper").startswith("python3 neardup-job/step.py count map --scheme=pre")
-    assert last(sums, "mapreduce.job.reduces") == "5"
-    assert last(counts, "mapreduce.job.reduces") == "1"
-    assert (value(counts, "-input"), value(counts, "-output")) == (
-        f"{between}/sums",
-        f"{between}/counts",
-    )
-    file = f"{between.replace(' ', '%20')}/counts/part-00000#counts"  # a URI
-    assert f"mapreduce.job.cache.files={file}" in pairs
-    assert (value(pairs, "-input"), value(pairs, "-output")) == ("a", f"{between}/pairs")
-    assert all(" --counts=counts " in value(pairs, flag) for flag in ("-mapper", "-reducer"))
-    assert (value(dedup, "-input"), value(dedup, "-output")) == (f"{between}/pairs", "my data/out")
-    hadoop = f"{tmp_path}/bin/hadoop"
-    assert mark == [hadoop, "fs", "-touchz", "my data/out/_neardup"]
-    assert removing == [hadoop, "fs", "-rm", "-r", "-skipTrash", between]
-    assert between not in shown(words, tmp_path, installed)[-1]  # no two runs share a folder
-
-
 def test_the_command_with_counts_of_ones_own(installed: dict[str, str], tmp_path: Path) -> None:
     own = tmp_path / "own.tsv"
     own.write_text("s00000000000000000003\t1\n")
@@ -133,88 +105,6 @@ def test_pairs_to_keep_out_are_shipped(installed: dict[str, str], tmp_path: Path
         assert given == (f"{own}#not-pairs" in " ".join(job))
         assert f"--not-pairs={own}" not in " ".join(job)
     assert given
-
-
-@pytest.mark.slow
-def test_the_commands_of_two_rounds(installed: dict[str, str], tmp_path: Path) -> None:
-    """Both rounds have the same options; tasks read the first round's answer from its folder."""
-    flags = ["--scheme=prefix", "--rounds=2", "--seed=7", "--show"]
-    result = run([*RUN_HADOOP, *flags, "a", "my data/out"], tmp_path, **installed)
-    lines = result.out.decode().splitlines()
-    (note,) = (line for line in lines if line.startswith("#"))
-    _, _, keys, pairs, _, removing = (shlex.split(line) for line in lines if line != note)
-    shared = value(keys, "-output")
-    limit = f"mapreduce.map.memory.mb if {shared} is over a quarter of it:"
-    assert note == f"# in the next command, raise {limit}"
-    assert removing[-1] == shared.rpartition("/")[0]
-    options = value(pairs, "-reducer").partition(" ")[2].partition(" ")[2]
-    assert value(keys, "-mapper") == f"python3 neardup-job/step.py share map {options}"
-    assert value(keys, "-reducer") == f"python3 neardup-job/step.py share reduce {options}"
-    assert value(pairs, "-mapper") == (
-        f"python3 neardup-job/mapper.py --blocks --shared-keys=shared-keys {options}"
-    )
-    counts = f"{removing[-1]}/counts/part-00000#counts".replace(" ", "%20")
-    files = f"{shared}#shared-keys".replace(" ", "%20")
-    assert f"mapreduce.job.cache.files={files},{counts}" in pairs
-    assert f"mapreduce.job.cache.files={counts}" in keys
-
-
-def list_sent(command: list[str]) -> Path:
-    """Return the path of the list of input files that is sent with a job."""
-    (path,) = re.findall("(?:^|,)([^,]+)#input-files(?:,|$)", value(command, "-files"))
-    return Path(path)
-
-
-@pytest.mark.slow
-def test_the_commands_that_decide(tmp_path: Path) -> None:
-    """The commands of a decision can be run as shown: the list of input files is not removed."""
-    flags = ["--output=kept", "--keep=longest", "--removed=/gone/", "--against", "/old"]
-    more = ["-D", "mapreduce.job.reduces=5", "-D", "mapreduce.job.maps=9"]
-    words = [*flags, *more, "/in", "/out"]
-    pairs, decide, keep, gone, mark, removing = shown(words, tmp_path, listing(tmp_path))
-    between = removing[-1]
-    assert list_sent(pairs) == list_sent(keep)
-    assert list_sent(pairs).read_text() == "old\t/old/o.txt\nnew\t/in/a.gz\nnew\t/in/b c.txt\n"
-    assert [pairs[i + 1] for i, word in enumerate(pairs) if word == "-input"] == ["/in", "/old"]
-    told = "--keep=longest --against=input-files --input-files=input-files"
-    for command, flag in ((pairs, "-mapper"), (pairs, "-reducer"), (decide, "-reducer")):
-        assert told in value(command, flag)
-    assert (value(decide, "-input"), value(decide, "-output")) == (
-        value(pairs, "-output"),
-        f"{between}/decided",
-    )
-    assert last(decide, "mapreduce.job.reduces") == "1"
-    assert last(decide, "mapreduce.output.fileoutputformat.compress") == "false"
-    assert f"mapreduce.job.cache.files={between}/decided/part-00000#decided" in keep
-    assert last(keep, "mapreduce.job.reduces") == "0"
-    assert (value(keep, "-input"), value(keep, "-output")) == ("/in", "/out")
-    # Both cut files in the same places, though one of them reads more of them.
-    assert last(pairs, "mapreduce.job.maps") == last(keep, "mapreduce.job.maps") == "1"
-    assert (value(gone, "-input"), value(gone, "-output")) == (f"{between}/decided", "/gone")
-    assert mark[2:] == ["-touchz", "/out/_neardup", "/gone/_neardup"]
-    asked = was_asked(tmp_path)
-    assert asked == ["fs -ls -R /old", "fs -ls -R /in"]  # nothing has changed
-
-
-@pytest.mark.first_case
-@pytest.mark.parametrize("output", ["removed", "clusters"])
-def test_the_decision_is_the_answer(output: str, tmp_path: Path) -> None:
-    words = [f"--output={output}", "/in", "/out"]
-    _, decide, mark, _ = shown(words, tmp_path, listing(tmp_path))
-    assert value(decide, "-output") == "/out"
-    assert f"neardup-job/step.py decide --verify=exact --output={output} " in " ".join(decide)
-    assert mark[2:] == ["-touchz", "/out/_neardup"]
-
-
-@pytest.mark.slow
-def test_the_command_for_pairs_of_two_collections(tmp_path: Path) -> None:
-    """Pairs of two collections need one job and a list of files; other pairs need no list."""
-    words = ["--between", "--against=/old", "/in", "/out"]
-    pairs, _ = shown(words, tmp_path, listing(tmp_path))
-    assert list_sent(pairs).read_text().startswith("old\t/old/o.txt\nnew\t")
-    assert value(pairs, "-output") == "/out"
-    pairs, _ = shown(["/in", "/out"], tmp_path, listing(tmp_path))
-    assert "input-files" not in " ".join(pairs)
 
 
 @pytest.mark.first_case

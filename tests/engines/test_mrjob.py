@@ -38,24 +38,6 @@ def test_a_name_that_is_there_is_no_pattern(name: str, tmp_path: Path) -> None:
     assert "line 3: not an integer: 'bad x'" in result.err
 
 
-def test_other_names_are_patterns(tmp_path: Path) -> None:
-    (tmp_path / "a1.txt").write_bytes(TWINS)
-    (tmp_path / "a2.txt").write_bytes(b"c 1 2 3\n")
-    result = succeed([*INLINE, tmp_path / "a[12].txt"], tmp_path)
-    assert result.count("records") == 3
-    wrong = run([*INLINE, tmp_path / "c*"], tmp_path)
-    assert (wrong.code, wrong.out, wrong.left) == (1, b"", [])
-    assert wrong.err.splitlines()[-1] == f"job.py: {tmp_path}/c*: no such file"
-
-
-def test_a_file_named_twice_is_read_twice(tmp_path: Path) -> None:
-    path = tmp_path / "twins.txt"
-    path.write_bytes(TWINS)
-    result = succeed([*INLINE, path, path], tmp_path)
-    assert result.out == PAIR
-    assert (result.count("records"), result.count("repeated ids")) == (4, 2)
-
-
 @pytest.mark.parametrize("flags", [[], ["--scheme=prefix"]], ids=["", "counts first"])
 def test_bad_lines_of_standard_input(flags: list[str], tmp_path: Path) -> None:
     """Bad lines of standard input are reported without the name of its temporary copy."""

@@ -48,16 +48,6 @@ def test_they_are_what_each_run_by_itself_prints(jobs: str, folder: Path, tmp_pa
         assert DECIDING["run_local 2"](Input(b"", [str(VIDEOS)]), flags, tmp_path) == expected
 
 
-@pytest.mark.slow
-def test_names_that_look_like_something_else(tmp_path: Path) -> None:
-    for name in ("-x", "a[1].txt", os.fsdecode(b"\xff"), "two words"):
-        (tmp_path / name).write_bytes(DATA)
-        words = ["--output=kept", f"--removed={name}.tsv", "--", name]
-        result = run([*RUN_LOCAL, *words], tmp_path, cwd=tmp_path)
-        assert (result.code, result.out) == (0, KEPT), result.err
-        assert (tmp_path / f"{name}.tsv").read_bytes() == REMOVED
-
-
 def test_it_has_the_rights_of_a_new_file_or_of_the_one_before(
     data: Path, folder: Path, tmp_path: Path
 ) -> None:
@@ -116,16 +106,6 @@ def test_an_input_is_refused(which: str, data: Path, tmp_path: Path) -> None:
     assert result.out == b""
     assert data.read_bytes() == DATA
     assert not result.left
-
-
-@pytest.mark.parametrize(("name", "message"), [("no.txt", "no such file"), (".", "a directory")])
-def test_old_records_that_are_not_there(
-    name: str, message: str, data: Path, tmp_path: Path
-) -> None:
-    result = run([*RUN_LOCAL, "--against", name, data], tmp_path, cwd=tmp_path)
-    assert (result.code, result.out) == (1, b"")
-    assert f"{name}: " in result.err
-    assert message in result.err
 
 
 @pytest.mark.first_case

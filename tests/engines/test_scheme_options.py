@@ -10,14 +10,9 @@ from tests.support.drawn import COUNTS, settings_of
 from tests.support.engines import (
     ANSWER,
     ENGINES,
-    INLINE,
-    MAPPER,
-    RUN_LOCAL,
     VIDEOS,
     Input,
-    counts_of,
     in_order,
-    succeed,
 )
 
 SETTINGS = [
@@ -26,7 +21,6 @@ SETTINGS = [
     "--scheme=projection --measure=agreement --threshold=31/32",
     "--scheme=projection --measure=agreement --bits=96",
 ]
-TEXTS = b"".join(b"t%d\tThe storm %d hits a town in the north\n" % (i, i % 5) for i in range(20))
 
 
 @pytest.mark.slow
@@ -83,22 +77,3 @@ def unsuited(*flags: str) -> list[str]:
     settings = settings_of(*flags, counts=COUNTS)
     suits = settings.scheme.suits_shingle
     return settings.unsuited() if suits else []
-
-
-@pytest.mark.slow
-def test_it_is_said_once_before_a_run(tmp_path: Path) -> None:
-    path = tmp_path / "texts.txt"
-    path.write_bytes(TEXTS)
-    flags = ["--scheme=imatch", "--input=text"]
-    counts = counts_of([str(path)], flags, tmp_path)
-    for command in (
-        [*RUN_LOCAL, *flags, path],
-        [*INLINE, *flags, path],
-        [*MAPPER, counts, *flags, path],
-    ):
-        said = succeed(command, tmp_path).err.splitlines()
-        told = [i for i, line in enumerate(said) if "was made for --shingle word:1" in line]
-        assert len(told) == 1, said
-        assert told[0] < next(i for i, line in enumerate(said) if " records" in line)
-        suited = succeed([*command[:-1], "--shingle=word:1", path], tmp_path).err
-        assert "was made for" not in suited

@@ -155,14 +155,6 @@ def test_how_much_of_the_files_is_behind(tmp_path, monkeypatch, share):
         assert sum(sizes[:i]) < min(mine) <= max(mine) <= sum(sizes[: i + 1])
 
 
-@pytest.mark.parametrize("name", ["a[1].txt", "*", "-x", "two words", "\udcff", "?"])
-def test_a_name_that_is_there_is_no_pattern(tmp_path, monkeypatch, name):
-    monkeypatch.chdir(tmp_path)
-    for other in ("a1.txt", "b", name):
-        (tmp_path / other).write_bytes(b"")
-    assert files_named([name]) == [name]
-
-
 def test_other_names_are_patterns(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("b1.txt", "a1.txt", "a2.txt"):
@@ -312,13 +304,3 @@ def test_the_longest_line_is_counted_without_its_end(
     result = succeed([*command, "--max-line=1", path], tmp_path)
     assert result.count("records") == 4
     assert re.findall(r"line (\d+): line too long", result.err) == ["3"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", [INLINE, LOCAL], ids=["inline", "local"])
-def test_a_file_without_line_feeds(command: list[str], tmp_path: Path) -> None:
-    path = tmp_path / "old.txt"
-    path.write_bytes(b"".join(b"v%d %d 2 3\r" % (i, i) for i in range(100)) + b"bad x\rw 1 2 3")
-    result = succeed([*command, path], tmp_path)
-    assert result.count("records") == 101
-    assert f"{path}: line 101: not an integer: 'bad x'" in result.err

@@ -203,16 +203,3 @@ def test_an_index_keeps_what_it_was_made_with(tmp_path: Path) -> None:
     assert refused.code == 2
     said = "was made with --clean html,punctuation, and this run has --clean html;"
     assert said in refused.err
-
-
-@pytest.mark.slow
-def test_the_commands_clean_as_the_job_does(tmp_path: Path) -> None:
-    path = tmp_path / "texts.txt"
-    path.write_bytes(TEXTS)
-    pairs = succeed([*RUN_LOCAL, *FLAGS, path], tmp_path).out
-    assert succeed([*NEARDUP, "truth", *FLAGS, path], tmp_path).out == pairs
-    why = succeed([*NEARDUP, "why", *FLAGS, path, "a", "b"], tmp_path)
-    assert b"jaccard     2/2 = 1.000000" in why.out
-    (tmp_path / "none.tsv").write_bytes(b"")
-    audit = succeed([*NEARDUP, "audit", *FLAGS, path, tmp_path / "none.tsv"], tmp_path)
-    assert b"--clean=punctuation,html" in audit.out

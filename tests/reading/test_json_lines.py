@@ -12,13 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.reading.blocks import Block, read_files
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.input_check import BadLine
 from neardup.reading.input_format import InputFormat
 from neardup.reading.missing_fields import check_columns
 from neardup.reading.shingling import Shingler
-from neardup.reading.text_rows import Fields, row_records, text_lines, text_parser, with_row_ids
+from neardup.reading.text_rows import Fields, row_records, text_lines, text_parser
 from neardup.runtime.program import StageError, UsageError
 from neardup.sets.ragged import Ragged
 from tests.support.programs import MAPPER, run
@@ -198,30 +197,6 @@ def test_every_line_is_a_record_or_bad_or_blank(lines: list[bytes]) -> None:
 # Rows without ids.
 
 
-def ids_of(paths: list[Path]) -> list[bytes]:
-    form = InputFormat.of("jsonl", "word:2", None)
-    parse = form.parser()
-    names = [str(path) for path in paths]
-    blocks: list[Block] = list(read_files(names, 1 << 20, pieces=form.pieces))
-    assert form.fields
-    ids = []
-    for block in blocks:
-        batch = parse(block.data)[0]
-        ids += with_row_ids(batch.ids, batch.places.tolist(), block, form.fields)
-    return ids
-
-
-@pytest.mark.slow
-def test_they_have_their_numbers(tmp_path: Path) -> None:
-    one, two = tmp_path / "one.jsonl", tmp_path / "two\t\n.jsonl"
-    one.write_bytes(b'\n{"text": "a"}\nbad\n{"text": "b", "id": 7}\n{"text": [1], "id": null}\n')
-    two.write_bytes(b'{"text": "a"}\n' * 40_000)  # in several blocks
-    assert ids_of([one]) == [b"one.jsonl:2", b"7", b"one.jsonl:5"]
-    ids = ids_of([one, two])
-    assert ids[:3] == [b"one.jsonl:2", b"7", b"one.jsonl:5"]
-    assert ids[3:] == [b"two\\t\\n.jsonl:%d" % i for i in range(1, 40_001)]
-
-
 def test_what_is_said_names_file_and_line(tmp_path: Path) -> None:
     (tmp_path / "one.jsonl").write_bytes(b'{"id": "a", "text": "to be"}\n')
     (tmp_path / "two.jsonl").write_bytes(b'\n{"id": "b"}\n{"id": "c", "text": "to be"}\n')
@@ -240,12 +215,6 @@ def test_a_bag_of_integers() -> None:
 
 
 ALL = Fields("id", (), needs_id=False)
-
-
-def test_what_they_are_when_nothing_is_said() -> None:
-    assert Fields.of(None, None) == Fields("id", ("text",), needs_id=False)
-    assert Fields.of("id", None) == Fields("id", ("text",), needs_id=True)
-    assert Fields.of("", None) == Fields("", ("text",), needs_id=False)
 
 
 @pytest.mark.parametrize(
@@ -268,35 +237,6 @@ def test_what_they_are_when_nothing_is_said() -> None:
 def test_names_that_are_none(id_: str | None, text: str | None, told: str) -> None:
     with pytest.raises(UsageError, match=told):
         Fields.of(id_, text)
-
-
-@pytest.mark.parametrize(
-    ("row", "name", "value"),
-    [
-        ({"a": 1}, "a", 1),
-        ({"a": 1}, "b", None),
-        ({"a": {"b": 1}}, "a.b", 1),
-        ({"a": {"b": {"c": 1}}}, "a.b.c", 1),
-        ({"a.b": 2, "a": {"b": 1}}, "a.b", 2),
-        ({"a": None}, "a.b", None),
-        ({"a": [{"b": 1}]}, "a.b", [1]),
-        ({"a": "b"}, "a.b", None),
-        ({}, "a.b", None),
-        ({"": 1}, ".", None),
-        ({"a": 1}, "", None),
-        ({"": 1}, "", None),
-    ],
-)
-def test_values(row: dict, name: str, value: object) -> None:
-    assert ALL.value(row, name) == value
-
-
-def test_places_in_a_table() -> None:
-    assert Fields.of(None, "text,id").places(["x", "text", "id"]) == {"id": 2, "text": 1}
-    assert Fields.of(None, None).places(["text"]) == {"text": 0}
-    assert Fields.of("2", "1").places([]) == {"2": 1, "1": 0}
-    assert Fields.of(None, "3").places([]) == {"3": 2}
-    assert ALL.places(["b", "a"]) == {"b": 0, "a": 1}
 
 
 def test_columns_that_are_missing_or_twice() -> None:

@@ -10,7 +10,7 @@ import pytest
 from neardup.reading.input_check import NO_TEXT, NOT_A_TEXT, NOT_AN_INTEGER
 from neardup.reading.text_rows import Fields, FlawError, content
 from tests.reading.test_missing_fields import Rows, written
-from tests.support.engines import ENGINES, NEARDUP, RUN_LOCAL, Input, run, succeed
+from tests.support.engines import ENGINES, RUN_LOCAL, Input, run, succeed
 
 SAID = ["to be or not to be", "that is the question"]
 PAIR = b"a\tb\t1.000000\n"
@@ -64,27 +64,6 @@ def test_kept_chats_are_the_same_bytes(tmp_path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     kept = succeed([*RUN_LOCAL, "--text=messages.content", "--output=kept", path], tmp_path)
     assert kept.out == lines[0] + lines[2] + lines[3]
-
-
-@pytest.mark.slow
-def test_kept_chats_of_parquet_keep_their_types(tmp_path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
-    path, kept = written(tmp_path / "a.parquet", ROWS), tmp_path / "kept.parquet"
-    flags = ["--text=messages.content", "--output=kept", path, "-o", kept]
-    succeed([*RUN_LOCAL, *flags], tmp_path)
-    assert parquet.read_table(kept).equals(parquet.read_table(path).take([0, 2, 3]))
-
-
-@pytest.mark.slow
-def test_leaks_and_why_read_chats(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.jsonl", ROWS)
-    flags = ["--text=messages.content"]
-    why = succeed([*NEARDUP, "why", *flags, path, "a", "b"], tmp_path).out.decode()
-    assert "none: the same words in the same order" in why
-    test = written(tmp_path / "test.jsonl", [{**ROWS[0], "id": "t"}])
-    leaks = run([*NEARDUP, "leaks", *flags, path, "--test", test], tmp_path)
-    assert leaks.out.startswith(b"t\ta\t1.000000\t")
-    assert leaks.out.count(b"\n") == 2
 
 
 PARTS = [{"type": "text", "text": "to be"}, {"type": "image_url", "image_url": {"url": "x"}}]

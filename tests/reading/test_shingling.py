@@ -1,6 +1,5 @@
 """Texts become runs of words or characters; case, white space and composition do not matter."""
 
-import unicodedata
 from collections import Counter
 
 import numpy as np
@@ -11,9 +10,6 @@ from hypothesis import strategies as st
 from neardup.reading import shingling
 from neardup.reading.shingling import MAX_WIDTH, Shingler
 
-words_of_three = Shingler.parse("word:3")
-chars_of_five = Shingler.parse("char:5")
-
 
 def runs(units, width):
     """Return every run of `width` units as a tuple, or one run of all units if there are fewer."""
@@ -21,65 +17,7 @@ def runs(units, width):
     return [tuple(units[i : i + width]) for i in range(len(units) - width + 1)] if units else []
 
 
-def same_partition(tuples, hashes):
-    """Return whether equal tuples have equal hashes, and different tuples have different ones."""
-    return len(tuples) == len(hashes) and len(set(zip(tuples, hashes))) == len(set(hashes)) == len(
-        set(tuples)
-    )
-
-
 few_words = st.lists(st.sampled_from(["to", "be", "or", "not", "To", "é"]), max_size=20)
-
-
-@given(few_words, st.integers(1, 6))
-def test_word_shingles_are_the_runs_of_words(words, width):
-    tuples = runs([word.lower() for word in words], width)
-    hashes = Shingler("word", width)(" ".join(words)).tolist()
-    assert same_partition(tuples, hashes)
-
-
-@given(st.text("ab cé", max_size=40), st.integers(1, 9))
-def test_char_shingles_are_the_runs_of_characters_with_single_blanks(text, width):
-    tuples = runs(" ".join(text.split()), width)
-    hashes = Shingler("char", width)(text).tolist()
-    assert same_partition(tuples, hashes)
-
-
-@given(st.text(max_size=30))
-def test_composed_and_decomposed_text_are_the_same_text(text):
-    composed, decomposed = (unicodedata.normalize(form, text) for form in ("NFC", "NFD"))
-    for shingler in words_of_three, chars_of_five:
-        assert shingler(composed).tolist() == shingler(decomposed).tolist()
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("To BE", "to be"),
-        ("STRASSE", "straße"),
-        ("ΟΔΟΣ", "οδος"),
-        ("É", "e\u0301"),
-        ("K", "\u212a"),
-        ("  to \t\r\n be\v\f", "to be"),
-        ("to\u00a0be\u2003or", "to be or"),
-    ],
-)
-def test_case_and_white_space_do_not_count(one, other):
-    assert chars_of_five(one).tolist() == chars_of_five(other).tolist()
-    assert chars_of_five(one).tolist() != chars_of_five(one + " x").tolist()
-
-
-@pytest.mark.parametrize("shingler", [words_of_three, chars_of_five])
-def test_a_short_text_is_one_shingle(shingler):
-    assert len(shingler("to")) == 1
-    assert shingler("to").tolist() == shingler(" TO ").tolist()
-    assert shingler("to").tolist() != shingler("be").tolist()
-
-
-@pytest.mark.parametrize("text", ["", " \t\n", "\u3000"])
-@pytest.mark.parametrize("shingler", [words_of_three, chars_of_five])
-def test_an_empty_text_has_no_shingles(shingler, text):
-    assert shingler(text).tolist() == []
 
 
 mixed_texts = st.lists(st.text("ab the isé.\t", max_size=24), max_size=9)
@@ -140,13 +78,6 @@ def test_the_first_of_a_bag_keeps_its_hash_and_its_place(form):
     first = [shingle not in once[:i] for i, shingle in enumerate(once)]
     assert [a == b for a, b in zip(once, bag)] == first
     assert not all(first)
-
-
-@pytest.mark.parametrize("form", ["word:3:bag", "char:5:bag"])
-@pytest.mark.parametrize("text", ["", "to", " TO "])
-def test_empty_and_short_texts_are_the_same_in_bags(form, text):
-    plain = Shingler.parse(form[:-4])
-    assert Shingler.parse(form)(text).tolist() == plain(text).tolist()
 
 
 @pytest.mark.parametrize(

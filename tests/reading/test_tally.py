@@ -46,15 +46,6 @@ def test_what_is_kept() -> None:
     assert last.endswith(" seconds, 1 picture from the cache")
 
 
-def test_nothing_odd_is_two_lines() -> None:
-    tally = Tally(rules())
-    tally.kept(outcome(picture()))
-    first, last, note = tally.summary("no cache: why").splitlines()
-    assert note == "no cache: why"
-    assert first == "1 picture in 1 file"
-    assert last.endswith(" seconds")
-
-
 @pytest.mark.parametrize(("verbosity", "shown"), [(QUIET, 0), (SHORT_SUMMARY, 10), (VERBOSE, 12)])
 def test_first_failures(verbosity: int, shown: int, capsys: pytest.CaptureFixture[str]) -> None:
     cleared = []

@@ -16,7 +16,6 @@ from neardup.tools.report.page import passages
 from tests.reading.test_cleaning import ran
 from tests.support.drawn import settings_of
 from tests.support.engines import (
-    NEARDUP,
     RUN_LOCAL,
     run,
     succeed,
@@ -161,20 +160,6 @@ def test_a_table_in_utf_16_may_have_halves(tmp_path: Path) -> None:
     rows = tmp_path / "x.jsonl"
     succeed([*RUN_LOCAL, "--output=kept", path, "-o", rows], tmp_path)
     assert json.loads(rows.read_bytes().splitlines()[1])["text"] == "cut in an emoji \ud83d"
-
-
-@pytest.mark.slow
-def test_leaks_why_and_reports_show_halves(tmp_path: Path) -> None:
-    path, test = tmp_path / "a.jsonl", tmp_path / "test.jsonl"
-    path.write_bytes(LINES)
-    test.write_bytes(LINES.splitlines(keepends=True)[3].replace(b'"d"', b'"t"'))
-    leaks = run([*NEARDUP, "leaks", "--shingle=word:3", path, "--test", test], tmp_path)
-    assert leaks.out.count(b"cut in an emoji \xef\xbf\xbd") == 3
-    why = succeed([*NEARDUP, "why", path, "c", "d"], tmp_path)
-    assert "none: the same words in the same order" in why.out.decode()
-    page = tmp_path / "page.html"
-    succeed([*RUN_LOCAL, "--report", page, path], tmp_path)
-    assert "emoji \ufffd" in page.read_text("utf-8")
 
 
 def test_the_library_reads_halves_and_marks() -> None:

@@ -3,18 +3,13 @@
 import re
 from fractions import Fraction
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from neardup.reading.input_check import (
-    NEGATIVE,
     NO_SHINGLES,
     NOT_A_WEIGHT,
     NOT_AN_INTEGER,
-    NOT_UTF8,
-    NUL_BYTE,
-    TOO_LARGE,
     TWO_WEIGHTS,
     UNASKED_WEIGHT,
 )
@@ -104,7 +99,17 @@ lines = st.builds(
 )
 
 
+BAD_LINES = [b"v", b"v:1", b"v 5:", b"v 5:0", b"v 5:1e-7", b"v 5:-1", b"v 5:1000000.000001"]
+BAD_LINES += [b"v 5:1e400", b"v 5:1:2", b"v 5:nan", b"v :5", b"v :", b"v 1.5:2", b"v x:1 5:0"]
+BAD_LINES += [b"v 5:0 x:1", b"v -5:1", b"v 18446744073709551616:1", b"v 7:1 7:2", b"v 7:1 07:1"]
+BAD_LINES += [b"v 7 7", b"v 7:1 7:2 8:0", b"v\0 1:1", b"\xe9 1:1"]
+WEIGHTS = [b"1", b"0001.50", b".25", b"3.", b"1e-6", b"0.0000019", b"1E+06", b"999999.999999"]
+WEIGHTS += [b"0.1", b"2.675"]
+
+
 @given(st.lists(lines, max_size=8).map(b"".join))
+@example(b"".join(b"%b\ngood 2 3:0.5\n" % line for line in BAD_LINES))
+@example(b"id:with:colons " + b" ".join(b"%d:%b" % each for each in enumerate(WEIGHTS)) + b"\n")
 @example(b"v %d:5 %d:5\n" % (TOP, TOP + 1))
 @example(b"v 1:2\r3 4:5\r\n\n\r5:6\n7 8:9:1\n")
 def test_weighted_lines_are_read_as_the_naive_reader_reads_them(block):
@@ -117,61 +122,6 @@ def test_any_bytes_are_records_or_bad_lines(block):
     block += b"\n"
     batch, bad = parse_weighted_lines(block)
     assert in_plain_values(block, batch, bad) == read_naively(block)
-
-
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        (b"v", NO_SHINGLES),
-        (b"v:1", NO_SHINGLES),
-        (b"v 5:", NOT_A_WEIGHT),
-        (b"v 5:0", NOT_A_WEIGHT),
-        (b"v 5:1e-7", NOT_A_WEIGHT),
-        (b"v 5:-1", NOT_A_WEIGHT),
-        (b"v 5:1000000.000001", NOT_A_WEIGHT),
-        (b"v 5:1e400", NOT_A_WEIGHT),
-        (b"v 5:1:2", NOT_A_WEIGHT),
-        (b"v 5:nan", NOT_A_WEIGHT),
-        (b"v :5", NOT_AN_INTEGER),
-        (b"v :", NOT_AN_INTEGER),
-        (b"v 1.5:2", NOT_AN_INTEGER),
-        (b"v x:1 5:0", NOT_AN_INTEGER),
-        (b"v 5:0 x:1", NOT_A_WEIGHT),
-        (b"v -5:1", NEGATIVE),
-        (b"v 18446744073709551616:1", TOO_LARGE),
-        (b"v 7:1 7:2", TWO_WEIGHTS),
-        (b"v 7:1 07:1", TWO_WEIGHTS),
-        (b"v 7 7", TWO_WEIGHTS),
-        (b"v 7:1 7:2 8:0", NOT_A_WEIGHT),
-        (b"v\0 1:1", NUL_BYTE),
-        (b"\xe9 1:1", NOT_UTF8),
-    ],
-)
-def test_a_bad_line_is_told_from_its_neighbours(line, reason):
-    batch, bad = parse_weighted_lines(b"before 1:2\n" + line + b"\nafter 2 3:0.5\n")
-    assert batch.ids == [b"before", b"after"]
-    assert as_dicts(batch.sets) == [{1: 2 * 10**6}, {2: 10**6, 3: 500_000}]
-    assert bad == [(1, line, reason)]
-
-
-@pytest.mark.parametrize(
-    ("text", "millionths"),
-    [
-        (b"1", 10**6),
-        (b"0001.50", 1_500_000),
-        (b".25", 250_000),
-        (b"3.", 3 * 10**6),
-        (b"1e-6", 1),
-        (b"0.0000019", 2),
-        (b"1E+06", 10**12),
-        (b"999999.999999", 10**12 - 1),
-        (b"0.1", 100_000),
-        (b"2.675", 2_675_000),
-    ],
-)
-def test_weights_are_read_to_six_decimals(text, millionths):
-    batch, bad = parse_weighted_lines(b"id:with:colons %d:%b\n" % (TOP, text))
-    assert (as_dicts(batch.sets), bad) == ([{TOP: millionths}], [])
 
 
 def test_more_weights_than_are_remembered(monkeypatch):
