@@ -57,13 +57,6 @@ def test_nothing_to_say(flags: str) -> None:
     assert settings_of(*flags.split()).scheme.cost() == []
 
 
-def test_more_bands_than_usual_are_dear() -> None:
-    assert settings_of("--threshold=0.3").scheme.cost() == [
-        "26 bands of 1 rows, as many as 0.3 needs: every record is sent 26 times, and 0.935389 of "
-        "all pairs of similarity 0.1 are compared; --exact misses no pair, and reports its cost"
-    ]
-
-
 def test_rare_tokens_are_cheap_for_a_prefix() -> None:
     for scheme in ("prefix", "spotsigs"):
         assert settings_of(f"--scheme={scheme}", counts=RARE).scheme.cost() == []

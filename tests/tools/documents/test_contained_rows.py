@@ -59,18 +59,6 @@ def test_as_the_nested_loop(
         assert totals(rows)[x] <= totals(rows)[y]
 
 
-@pytest.mark.parametrize("measure", MEASURES)
-def test_pairs_and_others(measure: str) -> None:
-    rng = np.random.default_rng(1)
-    sets = [set(rng.integers(0, 300, 40).tolist()) for _ in range(60)]
-    sets += [{*some, 301} for some in sets[:20]] + [set(list(some)[:20]) for some in sets[:5]]
-    rows = weighted(sets, [*range(1, 303)])
-    expected = nested_loop_of_weights(rows, measure, Threshold.parse("0.8"))
-    found = contained_rows(rows, measure, Threshold.parse("0.8"))
-    assert set(zip(found.x.tolist(), found.y.tolist())) == expected
-    assert 20 <= len(expected) < 100
-
-
 def test_pairs_that_are_not_wanted() -> None:
     rows = Ragged.from_rows([[1, 2], [1, 2], [1, 2]])
     found = contained_rows(rows, JACCARD, Threshold.parse("1"), lambda x, y: x + y != 2)

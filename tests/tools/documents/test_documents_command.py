@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from neardup.reading.folder_walk import path_id
 from neardup.reading.shingling import Shingler
 from neardup.similarity.definitions import resemblance
 from tests.support.engines import NEARDUP, Result, refuse, run, succeed
@@ -92,19 +91,6 @@ def test_old_text_files_are_compared_and_counted(tmp_path: Path) -> None:
     assert f"not UTF-8, read as: 1 Windows-1252 ({where}/b.txt)\n" in result.err
     assert f"1 of one shingle at most, found only if equal ({where}/c%20d)" in result.err
     assert f"1 without a word ({where}/e)" in result.err
-
-
-@pytest.mark.slow
-def test_an_encoding(folder: Path, tmp_path: Path) -> None:
-    """Equal texts in two encodings are a pair; bytes outside an encoding are reported."""
-    (folder / "latin.txt").write_bytes((TEXT + " caf\u00e9").encode("latin-1"))
-    (folder / "marked.txt").write_bytes((TEXT + " caf\u00e9").encode("utf-16"))
-    result = documents(tmp_path, "--encoding=latin-1", "--threshold=1", folder)
-    assert ("latin.txt", "marked.txt") in pairs(result, folder)
-    (folder / "latin.txt").write_bytes(b"caf\xe9 \x81")
-    result = documents(tmp_path, "--encoding=cp1252", folder)
-    assert f"{folder}/latin.txt: not cp1252: byte 6\n" in result.err
-    assert "1 file could not be read: 1 not cp1252\n" in result.err
 
 
 def test_pages(folder: Path, tmp_path: Path) -> None:
@@ -246,14 +232,6 @@ def test_no_document_is_removed_as_a_copy_of_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_name_like_an_option(tmp_path: Path) -> None:
-    (tmp_path / "-x").write_text(TEXT)
-    command = [*NEARDUP, "documents", "--output=kept", "--", "-x"]
-    result = run(command, tmp_path, cwd=tmp_path)
-    assert (result.code, result.out) == (0, b"./-x\n")
-
-
-@pytest.mark.slow
 def test_the_lines_serve_other_commands(folder: Path, tmp_path: Path) -> None:
     lines = tmp_path / "docs.jsonl"
     lines.write_bytes(documents(tmp_path, "--output=lines", folder).out)
@@ -316,24 +294,6 @@ def test_no_document_is_replaced(flag: str, folder: Path, tmp_path: Path) -> Non
         said = f"{flag} {name}: is one of the files to compare; name a file outside of the folders"
         refuse([*NEARDUP, "documents", "--output=kept", flag, name, folder], tmp_path, said)
     assert (folder / "a.txt").read_bytes() == before
-
-
-def test_run_names_this_command_for_a_folder(folder: Path, tmp_path: Path) -> None:
-    said = f"type: python3 -m neardup documents {folder};"
-    refuse([*NEARDUP, "run", folder], tmp_path, said, code=1)
-
-
-@pytest.mark.slow
-def test_thousands_of_files(tmp_path: Path) -> None:
-    top = tmp_path / "many"
-    for i in range(3_000):
-        file = top / f"{i % 100:02}" / f"{i}.txt"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(" ".join(f"w{i % 2_700}.{j}" for j in range(30)))
-    result = documents(tmp_path, "--output=kept", top)
-    assert result.out.count(b"\n") == 2_700
-    assert "3,000 documents in 3,000 files" in result.err
-    assert path_id(os.fsencode(top)).encode() in result.out
 
 
 def test_attachments_that_the_kept_mail_lacks_keep_a_mail_from_xargs(tmp_path: Path) -> None:

@@ -227,15 +227,3 @@ def test_patterns(top: Path, tmp_path: Path) -> None:
     assert found[3:9] == ["20", "0", "0", found[6], "2", "3"]
     assert "; A also has, not compared: 2 left out by --include or --exclude (new, " in found[-1]
     assert "2 left out by --include or --exclude" in result.err
-
-
-@pytest.mark.slow
-def test_ten_thousand_files(tmp_path: Path) -> None:
-    top = tmp_path / "many"
-    for i in range(5_000):
-        file = top / "a" / f"{i % 500:03}" / f"{i}"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"{i:05}" if i >= 500 else "the licence")  # one in each folder
-    shutil.copytree(top / "a", top / "b")
-    (found,) = lines(folders(tmp_path, top))
-    assert found[-1] == "both have the same 4,501 files"

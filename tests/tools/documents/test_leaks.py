@@ -305,17 +305,6 @@ def test_what_was_not_compared_needs_an_option(
     assert (allowed.code, told in allowed.err) == (0, True)
 
 
-@pytest.mark.parametrize("options", [[], ["-v"]])
-def test_its_words_are_those_of_its_users(options: list[str], tmp_path: Path) -> None:
-    (tmp_path / "q.jsonl").write_text("nothing\nmore\n")
-    train = write(tmp_path / "train.jsonl", [("a", "b c")])
-    result = run([*LEAKS, train, "--test", "q.jsonl", *options], tmp_path, cwd=tmp_path)
-    assert "--test q.jsonl: none of 2 lines could be read" in result.err
-    result = run([*LEAKS, train, "--test", train, *options], tmp_path, cwd=tmp_path)
-    assert "old" not in result.err.split()
-    assert "no longer than one shingle" not in result.err
-
-
 def test_names_of_files_are_escaped(tmp_path: Path) -> None:
     for name in ("a\nb.txt", "train.txt"):
         (tmp_path / name).write_text("q 2 3 4\nr x\n")
@@ -341,16 +330,6 @@ def test_shingles_are_counted(tmp_path: Path) -> None:
     (tmp_path / "test.txt").write_text("q 2 3 4\nr 8 9\n")
     result = run([*LEAKS, tmp_path / "train.txt", "--test", tmp_path / "test.txt"], tmp_path)
     assert result.out.decode() == f"q\ta\t1.000000\t{tmp_path}/train.txt:1\t3 shingles\n"
-
-
-@pytest.mark.slow
-def test_a_training_record_inside_a_test_record_is_no_leak(tmp_path: Path) -> None:
-    """A training record inside a test record, such as a quotation in a question, is not a leak."""
-    train = write(tmp_path / "train.jsonl", [("t", "to be")])
-    test = write(tmp_path / "test.jsonl", [("q", "to be or not to be that is the question")])
-    result = succeed([*LEAKS, train, "--test", test, "--shingle=word:1"], tmp_path)
-    assert result.out == b""
-    assert "0 of 1 records leaked" in result.err
 
 
 @pytest.mark.slow

@@ -21,29 +21,6 @@ def attempt(tmp: Path, *words: str, hadoop: tuple[str, ...] = (NOT_THERE, LISTED
     return run([*JOBS, *words], tmp, **fake_hadoop(tmp, *hadoop))
 
 
-def test_three_jobs_with_the_same_options(tmp_path: Path) -> None:
-    words = ["--input=text", "--length=7", "--min-records=2", "--clean=accents", "--strict"]
-    words += ["--places"]
-    result = attempt(tmp_path, *words, "/in", "/passages1")
-    assert result.code == 0, result.err
-    shared, runs, lines = [line for line in was_asked(tmp_path) if line.startswith("jar ")]
-    options = "--input=text --clean=accents --strict --length=7 --min-records=2 --places"
-    task = "python3 neardup-job/step.py passages"
-    files = "--input-files=input-files"
-    assert f"-mapper {task} hashes {options} {files} -reducer {task} shared {options}" in shared
-    assert "key.fields" not in shared
-    assert f"-mapper {task} windows {options} {files} --shared=shared-keys " in runs
-    assert f"-reducer {task} runs {options}" in runs
-    between = runs[runs.index("mapreduce.job.cache.files=") :].split("/shared#shared-keys")[0]
-    assert f"-output {between.partition('=')[2]}/shared" in shared
-    assert f"-mapper cat -reducer {task} lines {options}" in lines
-    assert "-output /passages1" in lines
-    assert all("KeyFieldBasedPartitioner" in line for line in (runs, lines))
-    (sent,) = {word for word in shared.split() if word.endswith("#input-files")}
-    assert Path(sent.partition("#")[0]).read_bytes() == b"new\t/in/a.jsonl\nnew\t/in/b.jsonl\n"
-    assert was_asked(tmp_path)[-1] == "fs -touchz /passages1/_neardup"
-
-
 def test_a_changed_input_is_refused_before_the_answer(tmp_path: Path) -> None:
     grows = f'if [ "$1 $2" = "fs -ls" ]; then echo "{FILE} /in/$(wc -l <{tmp_path}/asked)"; fi'
     result = attempt(tmp_path, "--input=text", "/in", "/passages2", hadoop=(NOT_THERE, grows, RUNS))

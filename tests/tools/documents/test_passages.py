@@ -157,20 +157,6 @@ def test_the_same_file_twice_and_a_long_line(tmp_path: Path) -> None:
         (["--input=shingles", "{a}"], "lines of shingles have no words", 2),
         (["{a}", "--text=body"], "has no field 'body'; name one with --text", 1),
     ],
-    ids=[
-        "length",
-        "by",
-        "html",
-        "kept",
-        "mixed",
-        "of rows",
-        "answer",
-        "include",
-        "stdin",
-        "input",
-        "shingles",
-        "text",
-    ],
 )
 def test_refusals(words: list[str], says: str, code: int, tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl", ["to be"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import random
@@ -148,16 +147,6 @@ def test_another_run_is_refused(files: list[str], tmp_path: Path) -> None:
     with path.open("ab") as file:
         file.write(b'{"id": 0, "text": "1"}\n')
     refuse(command, tmp_path, f"{path}: has changed since the run in --work {work} began: its size")
-
-
-def test_a_folder_in_use_is_refused(files: list[str], tmp_path: Path) -> None:
-    command, work, _ = begun(files, tmp_path)
-    descriptor = os.open(work / OURS, os.O_RDONLY)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    try:
-        refuse(command, tmp_path, f"--work {work}: another run is using it; wait until that has")
-    finally:
-        os.close(descriptor)
 
 
 def test_folders_and_flags_that_cannot_be_used(files: list[str], tmp_path: Path) -> None:

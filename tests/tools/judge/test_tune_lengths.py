@@ -30,7 +30,6 @@ from neardup.tools.judge.shingle_lengths import (
     Texts,
     best_length,
     compared,
-    in_words,
 )
 from tests.support.engines import NEARDUP, RUN_LOCAL, succeed
 
@@ -145,29 +144,6 @@ def test_titles_take_characters_and_articles_words(tmp_path: Path) -> None:
             assert before.dissimilar > 0.1
     pairs = {each.name: each.pairs for each in lengths_of(path, HALF)}
     assert pairs["char:12"] < pairs[short.name] < pairs["char:3"]
-
-
-@pytest.mark.slow
-def test_between_them_only_characters_survive_an_edit(tmp_path: Path) -> None:
-    lengths = lengths_of(written(tmp_path / "notes", made_up(400, 35, seed=1)))
-    best = best_length(lengths)
-    assert best.shingler.unit == "char"
-    assert best.survives
-    text = " ".join(" ".join(in_words(lengths, MEASURE, 400)).split())
-    assert f"Recommended: --shingle {best.name} It is the shortest run of characters" in text
-    assert "is still a pair, and not by words." in text
-
-
-@pytest.mark.slow
-def test_texts_that_are_all_alike(tmp_path: Path) -> None:
-    base = " ".join(map(str, range(1000, 1040)))
-    path = written(tmp_path / "texts", [f"{base} {i}" for i in range(50)])
-    lengths = lengths_of(path)
-    best = best_length(lengths)
-    assert not best.parts_dissimilar
-    assert best.dissimilar == min(each.dissimilar for each in lengths)
-    text = " ".join(" ".join(in_words(lengths, MEASURE, 50)).split())
-    assert "--clean may remove what texts have in common" in text
 
 
 # The command.
