@@ -9,7 +9,7 @@ import argparse
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from itertools import chain
@@ -88,7 +88,8 @@ NAME = "neardup images"
 LINES, LEAKS = "fingerprints", "leaks"
 NOT_PAIRS = "not pairs"  # the file of pictures that differ in a place
 DIFFERING = (
-    "kept, similar to a kept one but for a mark, text or cut edge (--output pairs lists them)"
+    "kept, similar to a kept one but for a mark, text, cut edge or damage "
+    "(--output pairs lists them)"
 )
 NOT_COMPARED = "like very many others but for a mark"
 UNMARKED = "unmarked"  # the file of fingerprints without those added for marks
@@ -160,7 +161,9 @@ def main() -> None:
     with working_folder() as folder, interrupted(wrote), ExitStack() as stack:
         cache = opened_cache(args, PICTURES, variants.kind())
         stack.callback(cache.close)
-        progress = Progress(rules.program, ["pictures"], 1)
+        stages = ["pictures", *["copies"] * (args.output in PATHS)]
+        progress = Progress(rules.program, stages, 1)
+        counted = partial(progress.counted, 0, size=lambda _: 1)
         tally, old_tally = Tally(rules, progress.clear), Tally(rules, progress.clear)
         stored = _stored(args)
         named = [*filter(os.path.isfile, args.against)]
@@ -211,14 +214,16 @@ def main() -> None:
                 measure = partial(results, work=measuring(seconds), cache=more, jobs=jobs)
                 inputs = [lines, folder / "old"][: 1 + bool(old_kept)]
                 groups = [of for of in _groups(inputs, ids, args) if of[0] < new]
+                progress.stage("copies", 3 * sum(map(len, groups)))  # measured, compared, decided
                 for group in groups:
-                    some = [facts[k] for k in group], [every[k] for k in group]
-                    compared(*some, args.distance, measure)
+                    both = [facts[k] for k in group], [every[k] for k in group]
+                    compared(*both, args.distance, lambda files: counted(measure(files)), counted)
                 decisive = [
                     for_decisions(of.hashes, facts[k], bool(args.against) and k < new)
                     for k, (_, of) in enumerate(every)
                 ]
-                apart = _apart(groups, facts, every, decisive, ids, parts, new, args, bool(stored))
+                some = groups, facts, every, decisive, ids, parts, new, args, bool(stored)
+                apart = _apart(*some, counted)
                 with (folder / NOT_PAIRS).open("wb") as sink:
                     write_to(sink, (f"{ids[j]}\t{ids[k]}\n".encode() for k, j in apart.pairs))
                 if apart.kept:
@@ -306,6 +311,7 @@ def _apart(
     new: int,
     args: argparse.Namespace,
     all_pairs: bool,
+    counted: Callable[[Iterable[int]], Iterable[int]],
 ) -> Apart:
     """Return which pictures are not removed, since they differ from a kept one in a place."""
 
@@ -321,7 +327,8 @@ def _apart(
         of_new = [k for k in group if k < new]
         order = in_order([facts[k] for k in of_new], [ids[k] for k in of_new], args.keep)
         in_turn = [k for k in group if k >= new] + [of_new[place] for place in order]
-        keep_apart(found, in_turn, facts, hashes, decisive, args.distance, may_remove, all_pairs)
+        how = args.distance, may_remove, all_pairs
+        keep_apart(found, counted(in_turn), facts, hashes, decisive, *how)
     return found
 
 

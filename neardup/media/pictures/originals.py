@@ -23,9 +23,8 @@ Facts are compared within a group of similar pictures, since what is normal depe
 
 from __future__ import annotations
 
-from base64 import b85decode
+from base64 import b64decode
 from collections.abc import Sequence
-from functools import lru_cache
 from math import log10
 from typing import Any
 
@@ -33,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neardup.media.pictures.perceptual_hash import WHOLE, Box, Symmetry, areas_between, shrunk
+from neardup.media.pictures.shared_bytes import shared
 
 Facts = dict[str, Any]
 Levels = NDArray[np.uint8]
@@ -225,6 +225,7 @@ GREY, COLOURED = 2.0, 5.0  # mean saturation, 0 … 255
 MAX_REFERENCES = 32  # pictures of a group
 AGAIN, FINE = 1.3, 2.0  # ratio of steps; a step that does not matter
 CLIPPED = 0.004  # share of the values that are the largest
+MOSTLY = 0.5  # share of the bytes of two files
 TINT = 40  # levels between two colours less those in the other picture
 BRIGHTER, OTHER = 6.0, (1.08, 1.2)  # levels; ratios of contrasts, and of saturations
 
@@ -424,6 +425,13 @@ def doubt(kept: Facts, removed: Facts) -> str:
     return ",".join(words + ["not measured"] * unknown)
 
 
+def is_altered(a: Facts, b: Facts) -> bool:
+    """Return whether two pictures differ, though their files have most bytes in common."""
+    if a.get("shown") == b.get("shown") or not all(of.get("sketch") for of in (a, b)):
+        return False
+    return shared(a["sketch"], b["sketch"]) >= MOSTLY
+
+
 def recoloured(kept: Facts, removed: Facts) -> bool:
     """Return whether two measured pictures have other colours in a place, of as much brightness.
 
@@ -466,9 +474,8 @@ def look(
     return seen[:: 1 - 2 * turned.rows, :: 1 - 2 * turned.columns]
 
 
-@lru_cache(maxsize=1024)  # 9 MB; decoding takes longer than comparing
 def _levels(look: str) -> NDArray[np.uint8]:
-    return np.frombuffer(b85decode(look), np.uint8).reshape(LOOK, LOOK)
+    return np.frombuffer(b64decode(look), np.uint8).reshape(LOOK, LOOK)
 
 
 def mark_between(a: Floats, b: Floats) -> float:

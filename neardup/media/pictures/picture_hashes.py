@@ -226,8 +226,11 @@ def compared(
     found: Sequence[tuple[FoundFile, Fingerprint]],
     distance: int,
     measure: Callable[[Iterable[FoundFile]], Iterable[Outcome]],
+    counted: Callable[[Iterable[int]], Iterable[int]] = iter,
 ) -> None:
     """Add facts that distinguish the original from its copies to the facts of similar pictures.
+
+    counted: called with the places of pictures, of which it reports each as compared.
 
     Those with a clear mark between them, such as cards of one template, are not copies of another.
     """
@@ -236,7 +239,7 @@ def compared(
         if not isinstance(outcome.result, Failure):
             of_path[outcome.file.path].update(outcome.result)
     hashes = [of.hashes for _, of in found]
-    for copies in _without_marks(group, hashes, distance):
+    for copies in _without_marks(group, hashes, distance, counted):
         some = [group[k] for k in copies]
         relate(some, [hashes[k] for k in copies], distance)
         originals.compare(some)
@@ -372,12 +375,15 @@ def keep_apart(
 
 
 def _without_marks(
-    group: Sequence[Facts], hashes: Sequence[bytes], distance: int
+    group: Sequence[Facts],
+    hashes: Sequence[bytes],
+    distance: int,
+    counted: Callable[[Iterable[int]], Iterable[int]],
 ) -> list[list[int]]:
     """Return places of similar pictures in sets, in which each is near another without a mark."""
     firsts: list[int] = []  # places that began a set
     of: list[int] = []  # the set of each one so far
-    for k in range(len(group)):
+    for k in counted(range(len(group))):
         unmarked = _unmarked(k, _nearest(k, firsts, hashes, distance), group, hashes)
         if not unmarked:
             others = sorted({*range(k)}.difference(firsts))
@@ -405,7 +411,7 @@ def _nearest(k: int, others: Sequence[int], hashes: Sequence[bytes], distance: i
 def _unmarked(
     k: int, near: Sequence[int], facts: Sequence[Facts], hashes: Sequence[bytes]
 ) -> list[int]:
-    """Return those without a clear mark beside a picture; of many, only some are looked at.
+    """Return those without a clear mark beside a picture, or damage; of many, some are looked at.
 
     These are those with an equal look, and the first of the others.
     """
@@ -413,8 +419,12 @@ def _unmarked(
     if not (looked := sorted(near, key=lambda j: facts[j].get("look") != own)[:MAX_LOOKS]):
         return []
     seen = relations(hashes[k], np.stack([words_of(hashes[j]) for j in looked]))
-    strengths = (marked(facts[j], facts[k], each) for j, each in zip(looked, seen))
-    return [j for j, levels in zip(looked, strengths) if levels <= originals.CLEAR]
+    return [
+        j
+        for j, each in zip(looked, seen)
+        if marked(facts[j], facts[k], each) <= originals.CLEAR
+        and not originals.is_altered(facts[j], facts[k])
+    ]
 
 
 def relate(group: Sequence[Facts], hashes: Sequence[bytes], distance: int) -> None:

@@ -28,7 +28,7 @@ import re
 import sys
 import warnings
 import zlib
-from base64 import b85encode
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from traceback import walk_tb
@@ -38,6 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neardup.media.pictures import originals
+from neardup.media.pictures.shared_bytes import sketch_of
 from neardup.reading.decoders import MEMORY, OUT_OF_MEMORY, UNREADABLE
 from neardup.reading.folder_walk import digest_of
 from neardup.runtime.program import PROGRAM_ERRORS, UsageError, escaped
@@ -55,9 +56,10 @@ SAMPLES = 5  # frames that are compared
 ANIMATED = {"GIF", "PNG", "WEBP", "AVIF", "HEIF", "TIFF", "FLI"}
 MAX_SIDE, MIN_DECODED = 128, 96  # pixels a side: of the result; of a JPEG file as it is decoded
 MAX_MEASURED_SIDE = 5000  # pixels a side, to compare copies
+STRIP = 256  # rows that are copied at once
 COLOURS, TINTS = 200, 8  # pixels a side, of which colours are taken; of the fact "tints"
 LOSSLESS, SHOWN, DEEP = "lossless", "shown", "deep"  # what `_opened` adds to `info`
-FACTS = 8  # the version of what `measured` returns: must change with it
+FACTS = 9  # the version of what `measured` returns: must change with it
 PAPER = 208  # the least level of grainy white
 FLAT = 0.8  # share of pixels equal to the next one, in a drawing; a dithered photo has fewer
 CODECS = dict.fromkeys(("JPEG", "MPO", "HEIF"), 1)
@@ -212,7 +214,19 @@ def measured(path: bytes) -> originals.Facts:
         with open(path, "rb") as file:
             more = ["video"] * bool(VIDEO.search(file.read(SEARCHED), 32))
         facts: originals.Facts = {**_measured(image), "file": digest_of(path).hex()}
+        shown = facts["file"] if facts["frames"] > 1 else f"{_checksum(image):08x}"
+        facts.update(shown=shown, sketch=sketch_of(path))
         return {**facts, "holds": facts["holds"] + more}
+
+
+def _checksum(image: Image.Image) -> int:
+    """Return a checksum of the pixels of a loaded image, as they are in its file."""
+    checksum = 0
+    for top in range(0, image.height, STRIP):
+        strip = image.crop((0, top, image.width, min(top + STRIP, image.height)))
+        pixels = strip.convert("RGBA") if image.mode == "P" else strip
+        checksum = zlib.crc32(pixels.tobytes(), checksum)
+    return checksum
 
 
 def _measured(image: Image.Image) -> originals.Facts:
@@ -248,7 +262,7 @@ def _measured(image: Image.Image) -> originals.Facts:
     return {
         **originals.facts_of(grey),
         "seen": originals.seen_step(grey),
-        "look": b85encode(small.tobytes()).decode(),
+        "look": b64encode(small.tobytes()).decode(),
         "digest": zlib.crc32(np.ascontiguousarray(grey).data),
         "palette": image.mode == "P" and not several,  # no animation
         "paper": float((grey >= PAPER).mean()),

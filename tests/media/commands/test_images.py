@@ -658,3 +658,39 @@ def test_copies_with_a_mark_are_found_among_old_pictures(tmp_path: Path) -> None
         b"new/logo.jpg",
         b"new/words.webp",
     }
+
+
+def test_files_with_the_same_bytes_and_other_pixels_are_all_kept(tmp_path: Path) -> None:
+    """One of them is damaged, or was changed in a place.  A file with another comment is a copy."""
+    top = tmp_path / "p"
+    for seed, name in enumerate(("baseline", "progressive")):
+        progressive = {"progressive": bool(seed)}
+        saved(drawing(4 + seed), top / f"{name}.jpg", quality=90, **progressive)
+        whole = (top / f"{name}.jpg").read_bytes()
+        damaged = bytearray(whole)
+        damaged[-len(whole) // 8] ^= 0x10
+        (top / f"{name} damaged.jpg").write_bytes(damaged)
+        other = whole[:2] + b"\xff\xfe\0\6abcd" + whole[2:]
+        (top / f"{name} with a comment.jpg").write_bytes(other)
+    colours = as_bytes(drawing(6), "BMP")  # no damage is seen in grey
+    saved(drawing(6), top / "colours.bmp")
+    patch = bytes(30) + b"\xff" * 60 + bytes(30)
+    (top / "colours changed.bmp").write_bytes(colours[:90000] + patch + colours[90120:])
+    (top / "colours cut.jpg").write_bytes(as_bytes(drawing(7), "JPEG")[:-700] + b"\xff\xd9")
+    saved(drawing(7), top / "colours whole.jpg")
+    result = images(tmp_path, top, output="removed")
+    gone = {name for name, _ in names_in(result)}
+    assert {name.partition(" with")[2] for name in gone} == {" a comment.jpg"}, gone
+
+
+def test_the_comparison_of_copies_is_shown_as_progress(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        saved(drawing(seed), tmp_path / "p" / f"{seed}.png")
+        saved(drawing(seed).resize((160, 120)), tmp_path / "p" / f"{seed} small.png")
+    watched = "from neardup.engines.local.workers import Progress as P; import sys; "
+    watched += "P.clear = lambda p: print(p.parts(), sum(p._done), p._total, file=sys.stderr); "
+    watched += "from neardup.media.commands.images import main; main()"
+    flags = ["--no-cache", "--output=removed", tmp_path / "p"]
+    result = run([sys.executable, "-c", watched, *flags], tmp_path)
+    assert len(result.out.splitlines()) == 2
+    assert "['[2/2 copies] 100 %'] 12 12\n" in result.err

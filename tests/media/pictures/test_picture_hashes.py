@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from base64 import b85encode
+from base64 import b64encode
 from pathlib import Path
 
 import numpy as np
@@ -221,7 +221,7 @@ def looks(count: int) -> list[Facts]:
         seen = (np.arange(96 * 96).reshape(96, 96) ** 1.5 % 255).astype(np.uint8)
         row, column = 10 + 12 * (k // 7), 6 + 12 * (k % 7)
         seen[row : row + 6, column : column + 8] = 0
-        found.append({"look": b85encode(seen.tobytes()).decode()})
+        found.append({"look": b64encode(seen.tobytes()).decode()})
     return found
 
 
