@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 
 from neardup.media.frames.video_prints import VideoPrint
-from neardup.media.videos.alignment import Frames, align, distances, least_of_run, pair_of, standing
+from neardup.media.videos.alignment import (
+    Frames,
+    _gain,
+    align,
+    distances,
+    least_of_run,
+    pair_of,
+    standing,
+)
 from neardup.media.videos.runs import Run
+from neardup.media.videos.time_lines import Line
 from neardup.sets.bit_vectors import bits_apart
 from tests.support.made_up_prints import (
     at_rate,
@@ -161,6 +170,17 @@ def test_the_end_of_a_calm_video_is_where_it_was_cut(random: np.random.Generator
     """In a calm video, where every frame is near every other, a clip is found where it was cut."""
     take = filmed("a", calm_frames(random, 24, 8))
     assert times(runs_of(take, copied(random, cut(take, "", 2, 6), "b", 1))) == [(2, 6, 0, 4)]
+
+
+@pytest.mark.parametrize(("shift", "known"), [(1.5, True), (1.75, False)])
+def test_one_frame_on_a_shifted_line_says_nothing(
+    shift: float, known: bool, random: np.random.Generator
+) -> None:
+    """Of eight frames of a quarter of a second, two have another one 1.5 seconds later."""
+    video = Frames.of(made_up(random, "a", 2), mirrored=False)
+    here, none = np.zeros(len(video.spans)), np.empty(0, np.int64)
+    gain = _gain(Line(1.0, 0.0, 0.0), shift, video, video, none, here)
+    assert not np.isnan(gain) if known else np.isnan(gain)
 
 
 def test_one_gesture_in_two_takes_of_one_room_is_no_pair(random: np.random.Generator) -> None:
