@@ -20,7 +20,7 @@ import numpy as np
 from neardup.decisions.merged_rows import END, Additions, Merges
 from neardup.lines.answer_lines import parse_decided, place_of
 from neardup.reading.blocks import LINE_BITS, WHOLE_FILE, with_line_ends
-from neardup.reading.compressed import LINES, READ_BYTES, position
+from neardup.reading.compressed import LINES, READ_BYTES, kind_by_name, position
 from neardup.reading.input_check import NOT_CLOSED
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
@@ -297,8 +297,12 @@ def check_one_answer(
     files: Sequence[InputFile],
     descriptor: int = STDOUT,
     instead: str = CONVERT,
+    answer: str | None = None,
 ) -> None:
-    """Raise UsageError, with `instead`, if kept records cannot be written to one output."""
+    """Raise UsageError, with `instead`, if kept records cannot be written to one output.
+
+    answer: the name of the output, if the records are written in the format they were read in
+    """
     kinds = {form.kind_of(name) for _, name, _ in files}
     for kind in kinds & {*TABLES} if os.isatty(descriptor) else ():
         raise UsageError(
@@ -318,3 +322,8 @@ def check_one_answer(
             raise UsageError(f"{first[0]} and {name} have different columns; {instead}")
         if "arrow" in kinds and any("dictionary<" in str(each.type) for each in columns):
             raise UsageError(f"{name} has a dictionary, and an Arrow file has but one; {instead}")
+    if kind_by_name(answer or "") not in (None, kind := form.kind_of(files[0].name)):
+        raise UsageError(
+            f"-o {answer}: records are written as {kind}, as they were read; leave out this "
+            "extension"
+        )

@@ -48,7 +48,7 @@ from neardup.stages.index_manifest import refuse_indexes
 from neardup.verification import MARKED, OUTPUTS
 
 VIDEO_TASKS = "neardup.media.videos.video_tasks"  # runs `step.py videos`; above the engines
-PASSAGE_TASKS = "neardup.tools.documents.passage_tasks"  # and this one `step.py passages`
+PASSAGE_STEPS = "neardup.tools.documents.passage_steps"  # and this one `step.py passages`
 MAPPER = """Write each record once for each of its keys.
 
 Reads record lines, an id and its shingles; the next stage is a sort by key:
@@ -277,7 +277,7 @@ def videos() -> None:
 
 
 def passages() -> None:
-    import_module(PASSAGE_TASKS).passages()
+    import_module(PASSAGE_STEPS).passages()
 
 
 def keep() -> None:

@@ -20,34 +20,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Callable
 
-from neardup.engines.local import run
-from neardup.engines.local.answer_file import (
-    OUTPUT_FILES,
-    PATHS,
-    Answer,
-    check_outputs,
-    file_answer,
-    table_of,
-)
+from neardup.engines.local import answer_file, run
+from neardup.engines.local.answer_file import Answer, file_answer
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.lines.answer_lines import REMOVED
 from neardup.options import table
 from neardup.options.command_parser import SHARED, plain_names
 from neardup.options.settings import Settings, settings_before_counts
-from neardup.reading import mails
+from neardup.reading import folder_walk, mails
 from neardup.reading.archives import archive_of
 from neardup.reading.cache import ResultCache, Store, opened_cache
 from neardup.reading.decoders import Failure
 from neardup.reading.fingerprint_lines import FINGERPRINTS
-from neardup.reading.folder_walk import (
-    PART_HELP,
-    FoundFile,
-    Patterns,
-    Walk,
-    part_of_path,
-    path_id,
-    path_of,
-)
+from neardup.reading.folder_walk import Walk, path_id, path_of
 from neardup.reading.row_files import LineTable, fields_table, json_row
 from neardup.reading.tally import BODY_ALONE, NO_PART, TEXT_ALONE, Rules, Tally
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
@@ -56,15 +41,7 @@ from neardup.runtime.flags import flags
 from neardup.runtime.program import StageError, UsageError, not_one_of, one_of, write_to
 from neardup.runtime.summary import MAX_BAD, QUIET, VERBOSE, in_words, many
 from neardup.tools.documents import document_files, findings, units
-from neardup.tools.documents.document_files import (
-    TOO_LONG,
-    Document,
-    Guess,
-    NoDocument,
-    detected,
-    is_archive,
-    windows_1252,
-)
+from neardup.tools.documents.document_files import Document
 from neardup.tools.documents.findings import Check, Finding
 from neardup.tools.documents.units import Unit
 from neardup.verification import OF_FILES, OUTPUTS
@@ -105,7 +82,8 @@ TEXTS = {
     "--max-bad": "the maximum share of documents that cannot be read, 0 to 1, such as 0.25 or 1/4; "
     f"with more, the exit code is 1; 0 means --strict (default: {in_words(MAX_BAD)})",
     "--strict": "stop at the first document that cannot be read",
-    "--within": f"find only pairs of documents with the same part of the path: {PART_HELP}",
+    "--within": "find only pairs of documents with the same part of the path: "
+    f"{folder_walk.PART_HELP}",
     "--across": "find only pairs of documents with different parts, as with --within",
 }
 NUL_HELP = (
@@ -114,9 +92,9 @@ NUL_HELP = (
     "lacks is printed with kept, not with removed.  Of archives, kept prints those with members to "
     "keep, and removed prints none"
 )
-GUESSES: dict[str, Guess | None] = {STRICT: None, DETECT: detected}
+GUESSES: dict[str, document_files.Guess | None] = {STRICT: None, DETECT: document_files.detected}
 NONE: mails.Hashes = frozenset()
-REMOVALS = [OUTPUTS[name] for name in PATHS]
+REMOVALS = [OUTPUTS[name] for name in answer_file.PATHS]
 SHORT_TEXT, SHORT_PAGE = 200, 2000  # characters, without and with --clean; longer ones have words
 SHORT = {0: "without a word", 1: "of one shingle at most, found only if equal"}
 LAST_SECOND = 253402300799  # of the year 9999
@@ -142,15 +120,19 @@ def main() -> None:
     args = _command_line()
     options, guess = with_guess(table.Options.of(args))
     parts = options.within, options.across
-    within, across = map(part_of_path, ("--within", "--across"), parts, [args.files] * 2)
+    within, across = map(
+        folder_walk.part_of_path, ("--within", "--across"), parts, [args.files] * 2
+    )
     if options.against and "root" in parts:
         raise UsageError("--against: old documents have no root; type folder or path:REGEX instead")
     options = replace(options, within=within, across=across)
     options = units.options_of_units(args, options, LINES)
     checked = replace(options, input="jsonl", output="pairs" if args.lines else args.output)
     settings = settings_before_counts(checked)
-    check_keep(settings)
-    check_outputs(args, args.output)
+    for field in settings.form.fields.ranked if settings.form.fields else ():
+        if field not in FIELDS:  # which no document has
+            raise UsageError(f"--keep: {not_one_of(field, FIELDS)}")
+    answer_file.check_outputs(args, args.output)
     noun, command = args.unit or "document", "documents" + f" --unit {args.unit}" * bool(args.unit)
     check = Check(args, command, f"near-duplicate-{noun}", f"Two {noun}s are similar.")
     if check.asked and options.against:
@@ -164,15 +146,17 @@ def main() -> None:
         asked = run.command_line(NAME, PROGRAM, [*_words(args, options), "-"])
         run.check_outputs(asked, checked, settings.form)
     table_of_lines = OF_UNITS if args.lines and args.unit else TABLES.get(args.output)
-    columns = table_of_lines or table_of(checked, settings)
+    columns = table_of_lines or answer_file.table_of(checked, settings)
     rules = Rules(NAME, "document", settings.strict, args.verbosity)
     with working_folder() as folder, ExitStack() as stack:
         progress = Progress(NAME, ["documents"], 1)
         tally = Tally(rules, progress.clear)
-        patterns = Patterns.of(args.include, args.exclude)
-        walk = Walk(patterns, is_archive, shows=mails.is_maildir, skip=tally.leave_out)
+        patterns = folder_walk.Patterns.of(args.include, args.exclude)
+        walk = Walk(
+            patterns, document_files.is_archive, shows=mails.is_maildir, skip=tally.leave_out
+        )
         files = found_files(walk, args.files)
-        for flag, dest in OUTPUT_FILES.items():
+        for flag, dest in answer_file.OUTPUT_FILES.items():
             walk.check_new(flag, getattr(args, dest, None))
         where = "-o", args.answer, args.against or [], columns
         answer = stack.enter_context(file_answer(*where, null=args.null))
@@ -186,13 +170,8 @@ def main() -> None:
             how = settings, walk, tally, guess, args.headers or (), unread
             cut = partial(units.units_of, args, tally) if args.unit else None
             write_to(sink, json_lines(counted, *how, cut, cache))
-        old = run.others(
-            options.against,
-            walk,
-            units.document_of if args.unit else _id_of,
-            folder,
-            args.output in PATHS,
-        )
+        id_of = partial(_id_of, field=units.DOCUMENT) if args.unit else _id_of
+        old = run.others(options.against, walk, id_of, folder, args.output in answer_file.PATHS)
         options = replace(options, against=tuple(old))
         pairs = stack.enter_context((folder / "pairs").open("w+b"))
         target = Answer(descriptor=pairs.fileno()) if check.asked else answer
@@ -220,9 +199,9 @@ def texts_cache(args: argparse.Namespace, settings: Settings) -> ResultCache:
     return opened_cache(args, READ_TEXTS, repr(how))
 
 
-def with_guess(options: table.Options) -> tuple[table.Options, Guess | None]:
+def with_guess(options: table.Options) -> tuple[table.Options, document_files.Guess | None]:
     """Return the options without the values of --encoding that are guesses, and the guess."""
-    guess = GUESSES.get(options.encoding or "", windows_1252)
+    guess = GUESSES.get(options.encoding or "", document_files.windows_1252)
     if options.encoding in GUESSES:
         options = replace(options, encoding=None)
         if guess and not find_spec("charset_normalizer"):
@@ -230,7 +209,7 @@ def with_guess(options: table.Options) -> tuple[table.Options, Guess | None]:
     return options, guess
 
 
-def found_files(walk: Walk, names: Sequence[str]) -> list[FoundFile]:
+def found_files(walk: Walk, names: Sequence[str]) -> list[folder_walk.FoundFile]:
     """Return the files in folders, those of a Maildir that were moved in the meantime, too."""
     files = list(walk.files(names))
     for path in filter(walk.patterns.allow, mails.missed(file.path for file in files)):
@@ -355,20 +334,20 @@ def _words(args: argparse.Namespace, options: table.Options) -> list[str]:
     return words + [f"{flag}={value}" for flag, value in given.items() if value is not None]
 
 
-def _id_of(line: bytes) -> str:
+def _id_of(line: bytes, field: str = DEFAULT_ID) -> str:
     """Return the id in a JSON line, or "" if there is none."""
     with suppress(ValueError, RecursionError):  # a bad line, which the run reports
         row = json.loads(line)
-        return str(row.get(DEFAULT_ID, "")) if isinstance(row, dict) else ""
+        return str(row.get(field, "")) if isinstance(row, dict) else ""
     return ""
 
 
 def json_lines(
-    files: Iterable[FoundFile],
+    files: Iterable[folder_walk.FoundFile],
     settings: Settings,
     walk: Walk,
     tally: Tally,
-    guess: Guess | None,
+    guess: document_files.Guess | None,
     headers: Sequence[str],
     unread: dict[str, mails.Hashes] | None,
     cut: Callable[[Document], Iterable[Unit]] | None = None,
@@ -408,14 +387,17 @@ def json_lines(
                                 yield line
                             else:
                                 tally.fail(
-                                    id_.decode() + unit.place, Failure(TOO_LONG, "as a JSON line")
+                                    id_.decode() + unit.place,
+                                    Failure(document_files.TOO_LONG, "as a JSON line"),
                                 )
                     elif unread is not None and (too_short := shortness(outcome.text, settings)):
                         tally.leave_out(too_short, outcome.path)
                     if not cut:
                         yield line
                     continue
-                outcome = NoDocument(outcome.path, TOO_LONG, "as a JSON line")
+                outcome = document_files.NoDocument(
+                    outcome.path, document_files.TOO_LONG, "as a JSON line"
+                )
             if outcome.skipped:
                 tally.leave_out(outcome.reason, outcome.path)
             else:
@@ -449,13 +431,6 @@ def header_names(text: str) -> list[str]:
     if not re.fullmatch("[!-9;-~]+", text):
         raise ValueError(f"{text!r} is no list of headers; type names such as subject,from")
     return text.split(",")
-
-
-def check_keep(settings: Settings) -> None:
-    """Raise UsageError for a field of --keep that no document has."""
-    for field in settings.form.fields.ranked if settings.form.fields else ():
-        if field not in FIELDS:
-            raise UsageError(f"--keep: {not_one_of(field, FIELDS)}")
 
 
 def check_failures(tally: Tally, settings: Settings) -> None:

@@ -22,20 +22,13 @@ from neardup.decisions.kept_lines import check_one_answer, keep_in_one
 from neardup.engines.local import run
 from neardup.engines.local.answer_file import check_outputs, file_answer
 from neardup.engines.local.workers import working_folder
-from neardup.lines.answer_lines import (
-    REMOVED,
-    format_decided,
-    parse_pair,
-    parsed_lines,
-    removed_line,
-)
+from neardup.lines import answer_lines
 from neardup.options import table
 from neardup.options.command_parser import SHARED
 from neardup.options.settings import Settings, form_of
 from neardup.options.table import Options
 from neardup.reading import shingling
 from neardup.reading.blocks import NEW, Block, file_places
-from neardup.reading.compressed import kind_by_name
 from neardup.reading.input_check import NO_SHINGLES
 from neardup.reading.input_files import InputFile, Unchanged, check_files, check_regular
 from neardup.reading.input_format import InputFormat
@@ -47,12 +40,8 @@ from neardup.runtime.program import StageError, UsageError, escaped, one_of, pri
 from neardup.runtime.summary import BAD, QUIET, SINGLE, VERBOSE, bad_lines, judged, many
 from neardup.similarity.measures import fraction_text
 from neardup.stages.pairs import parsed
-from neardup.tools.documents.common_passages import (
-    WholeTexts,
-    longest_passage,
-    shown_words,
-    span_of_passage,
-)
+from neardup.tools.documents import common_passages
+from neardup.tools.documents.common_passages import WholeTexts
 from neardup.tools.documents.findings import OPTIONS, Check, Finding, key_of
 
 PROGRAM = "python3 -m neardup leaks"
@@ -134,25 +123,21 @@ class Leak(NamedTuple):
         both = len(self.test.tokens & self.train.tokens)
         passage = many(both, "shingles")
         if self.whole:
-            passage = shown_words(shingling.canonical_words(form.clean(self.test.text)))
+            passage = common_passages.shown_words(
+                shingling.canonical_words(form.clean(self.test.text))
+            )
         elif form.shingle is not None and form.shingle.unit != "spot":
-            passage = longest_passage(form, self.test.text, self.train.text)
+            passage = common_passages.longest_passage(form, self.test.text, self.train.text)
         place = f"{self.train.file}:{self.train.line}".encode("utf-8", "surrogateescape")
-        if by != BY[0] and (span := self._span(form)):
-            place += b":%d-%d" % span
-        fields = (
-            self.test.id,
-            self.train.id,
-            fraction_text(self.similarity),
-            escaped(place, limit=MAX_PLACE).encode(),
-            passage.encode(),
-        )
+        span = None
+        if by != BY[0] and self.whole:
+            span = WholeTexts().span(form.clean(self.test.text), self.train.text, form.clean)
+        elif by != BY[0]:
+            span = common_passages.span_of_passage(form, self.test.text, self.train.text)
+        place += b":%d-%d" % span if span else b""
+        where, share = escaped(place, limit=MAX_PLACE).encode(), fraction_text(self.similarity)
+        fields = self.test.id, self.train.id, share, where, passage.encode()
         return b"\t".join(fields) + b"\n"
-
-    def _span(self, form: InputFormat) -> tuple[int, int] | None:
-        if self.whole:
-            return WholeTexts().span(form.clean(self.test.text), self.train.text, form.clean)
-        return span_of_passage(form, self.test.text, self.train.text)
 
     def finding(self, form: InputFormat, by: str) -> Finding:
         """Return the leak for a report: the training record is the one to remove."""
@@ -179,35 +164,28 @@ def main() -> None:
     with (
         working_folder() as folder,
         file_answer("-o", args.answer, given, LEAKS) as answer,
-        file_answer("--removed", args.removed, given, REMOVED) as removed,
+        file_answer("--removed", args.removed, given, answer_lines.REMOVED) as removed,
     ):
         if args.kind == "clean":
-            check_one_answer(settings.form, new, answer.descriptor)
-            kind = settings.form.kind_of(args.files[0])
-            if kind_by_name(args.answer or "") not in (None, kind):
-                raise UsageError(
-                    f"-o {args.answer}: records are written as {kind}, as in TRAIN; leave out this "
-                    "extension"
-                )
+            check_one_answer(settings.form, new, answer.descriptor, answer=args.answer)
         search.read_tests()
         pairs, decided = folder / "pairs", folder / "decided"
         said = "-v" if args.verbosity >= VERBOSE else "-q"
         summary.RENAMED.update({summary.OLD_RECORDS: "… test records", SINGLE: ""})
-        jobs = [] if args.jobs is None else [f"--jobs={args.jobs}"]
-        words = [*options.given_arguments(), f"-o{pairs}", said, *jobs]
+        words = [*options.given_arguments(), f"-o{pairs}", said]
+        words += [] if args.jobs is None else [f"--jobs={args.jobs}"]
         run.main(NAME, PROGRAM, [*words, "--", *args.files])
         with decided.open("wb") as gone:
             leaks = list(search.leaks(partners(pairs), gone))
             found = [leak.finding(settings.form, args.by) for leak in leaks] if check.asked else []
-            lines = sorted(
-                leak.line(settings.form, args.by) for leak in leaks if args.kind != "clean"
-            )
+            listed = [] if args.kind == "clean" else leaks
+            lines = sorted(leak.line(settings.form, args.by) for leak in listed)
         unchanged.check()
         code = FOUND if lines else 0
         if args.kind == "clean":
             if args.removed:
                 with decided.open("rb") as gone:
-                    removed.write(map(removed_line, gone))
+                    removed.write(map(answer_lines.removed_line, gone))
             sys.stdout.flush()
             with decided.open("rb") as gone, answer.opened() as sink:
                 keep_in_one(settings.form, new, settings.max_line, gone, sink)
@@ -241,8 +219,14 @@ def run_options(args: argparse.Namespace) -> Options:
     check_regular([*args.test, *args.files])
     options = Options.of(args)
     form = form_of(options)
-    if args.by != BY[0]:
-        _check_marks(form, args.kind)
+    if args.by != BY[0] and args.kind != OUTPUTS[0]:
+        raise UsageError(f"--by passages needs --output {OUTPUTS[0]}, but --output is {args.kind}")
+    of_words = form.shingle is not None and form.shingle.unit == "word"
+    if args.by != BY[0] and (not of_words or "html" in form.clean.names):
+        raise UsageError(
+            "--by passages marks words of texts: it needs --shingle word:K, and no --clean html, "
+            "since a word may have a tag inside"
+        )
     scheme = "prefix" if args.measure == "containment" else "exact"
     given: dict[str, str | bool] = {"--scheme": scheme, "--measure": args.measure}
     if options.shingle is None and form.shingle is not None:
@@ -250,21 +234,10 @@ def run_options(args: argparse.Namespace) -> Options:
     return replace(options.with_values(given), against=tuple(args.test), between=True)
 
 
-def _check_marks(form: InputFormat, kind: str) -> None:
-    """Raise UsageError if passages cannot be marked."""
-    if kind != OUTPUTS[0]:
-        raise UsageError(f"--by passages needs --output {OUTPUTS[0]}, but --output is {kind}")
-    if form.shingle is None or form.shingle.unit != "word" or "html" in form.clean.names:
-        raise UsageError(
-            "--by passages marks words of texts: it needs --shingle word:K, and no --clean html, "
-            "since a word may have a tag inside"
-        )
-
-
 def partners(pairs: Path) -> dict[bytes, set[bytes]]:
     """Read pair lines; return {id of a training record: ids of the test records leaked into it}."""
     tests = defaultdict[bytes, set[bytes]](set)
-    for train, test, _, further in parsed_lines([str(pairs)], parse_pair):
+    for train, test, _, further in answer_lines.parsed_lines([str(pairs)], answer_lines.parse_pair):
         if not further.endswith(b"contained"):  # in the test record, as a quotation may be
             tests[train].add(test)
     return tests
@@ -294,27 +267,23 @@ class LeakSearch:
 
     def read_tests(self) -> None:
         """Note all short test texts; UsageError for a file without a test record."""
-        among = [*self.tests, *self.files]
+        among, form = [*self.tests, *self.files], self.settings.form
         for name, counters in zip(self.tests, self.counters.values()):
             for block in self.settings.blocks([name], among=among):
                 for record, _ in self._records(block, counters, None):
-                    self._note(record, counters)
+                    text = form.clean(record.text)
+                    if not (self.texts and form.shingle and _is_short(form.shingle, text)):
+                        continue
+                    if (found := self.texts.add(text)) is None:
+                        counters.add(WORDLESS, 1)
+                    else:
+                        self.short.setdefault(found, []).append(record)
             if not counters.counts.get("records") and not bad_lines(counters.counts):
                 raise UsageError(f"--test {_escaped(name)}: no record in this file")
             try:
                 judged(counters.counts, self.settings.max_bad)
             except StageError as error:
                 raise StageError(f"--test {_escaped(name)}: {error}") from None
-
-    def _note(self, record: FoundRecord, counters: Counters) -> None:
-        form = self.settings.form
-        text = form.clean(record.text)
-        if not (self.texts and form.shingle and _is_short(form.shingle, text)):
-            return
-        if (found := self.texts.add(text)) is None:
-            counters.add(WORDLESS, 1)
-        else:
-            self.short.setdefault(found, []).append(record)
 
     def leaks(self, wanted: dict[bytes, set[bytes]], gone: IO[bytes]) -> Iterator[Leak]:
         """Yield the leaks to list; write a decision to `gone` for each training record with a leak.
@@ -387,10 +356,10 @@ class LeakSearch:
     def _counted(self, leaks: Sequence[Leak], gone: IO[bytes]) -> Iterator[Leak]:
         for leak in leaks:
             self.leaked[leak.test.file].add(leak.test.line)
-        for test, train, similarity, _, _ in leaks[:1]:
+        for test, train, similarity, *_ in leaks[:1]:
             self.removed += 1
-            share = fraction_text(similarity)
-            gone.write(format_decided(b"%016x" % train.place, train.id, test.id, share))
+            decided = b"%016x" % train.place, train.id, test.id, fraction_text(similarity)
+            gone.write(answer_lines.format_decided(*decided))
         return (leak for leak in leaks if leak.listed)
 
     def missed(self, name: str) -> dict[str, int]:
@@ -446,10 +415,8 @@ def _is_short(shingler: shingling.Shingler, text: str) -> bool:
 
 def _command_line() -> argparse.Namespace:
     parser = table.parser(PROGRAM, DESCRIPTION, FLAGS, OWN, TEXTS)
-    about = (
-        "with --output clean: also write each removed training record and its test record to FILE"
-    )
-    removed = SHARED["--removed"]._replace(help=about, short=True)
+    about = "also write each removed training record and its test record to FILE"
+    removed = SHARED["--removed"]._replace(help=f"with --output clean: {about}", short=True)
     parser.add_shared("--jobs -o --removed", removed)
     parser.add(*OPTIONS)
     args = parser.parse_intermixed_args()

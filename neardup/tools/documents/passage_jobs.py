@@ -28,8 +28,7 @@ from neardup.runtime import summary
 from neardup.runtime.counters import Counters
 from neardup.runtime.flags import flags
 from neardup.runtime.program import end_on_signals, run
-from neardup.tools.documents.passage_tasks import PASSAGE_FLAGS, PASSAGE_OPTIONS
-from neardup.tools.documents.passage_texts import check_words
+from neardup.tools.documents.passage_texts import PASSAGE_FLAGS, PASSAGE_OPTIONS, check_words
 
 NAME = "passage_jobs.py"
 SHARED, RUNS = "shared", "runs"

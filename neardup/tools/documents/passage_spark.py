@@ -31,10 +31,8 @@ from neardup.runtime.flags import flags
 from neardup.runtime.program import run
 from neardup.runtime.summary import judged, print_summary, total
 from neardup.stages.candidate_keys import HELD_BYTES, BloomFilter
-from neardup.tools.documents import passage_steps
+from neardup.tools.documents import passage_steps, passage_texts
 from neardup.tools.documents.passage_steps import PassageOptions
-from neardup.tools.documents.passage_tasks import PASSAGE_FLAGS, PASSAGE_OPTIONS
-from neardup.tools.documents.passage_texts import RecordTexts, check_words
 
 NAME = "passage_spark.py"
 DESCRIPTION = """Find passages on Spark: runs of words that occur in several texts.
@@ -63,11 +61,16 @@ def main() -> None:
 def read(given: list[str]) -> Namespace:
     """Parse and check the command line; raise UsageError for an option that does not fit."""
     spark = (flag for flag in spark_submit.SPARK_OPTIONS if flag.name != "--rounds")
-    own = *flags("inputs INPUT…\noutput_folder OUTPUT"), *PASSAGE_OPTIONS, *spark, *VERBOSITY
-    parser = table.parser(NAME, DESCRIPTION, PASSAGE_FLAGS, own, table.OF_READERS)
+    own = (
+        *flags("inputs INPUT…\noutput_folder OUTPUT"),
+        *passage_texts.PASSAGE_OPTIONS,
+        *spark,
+        *VERBOSITY,
+    )
+    parser = table.parser(NAME, DESCRIPTION, passage_texts.PASSAGE_FLAGS, own, table.OF_READERS)
     parser.set_defaults(name="passages")
     args = parser.parse_intermixed_args(given)
-    check_words(spark_submit.check(args).form)
+    passage_texts.check_words(spark_submit.check(args).form)
     return args
 
 
@@ -83,11 +86,11 @@ def answer(spark: Any, args: Namespace) -> None:
     options = PassageOptions(args.length, args.min_records, settings.form.clean)
 
     def hashes(blocks: Iterator[Block], counters: Counters) -> Iterator[bytes]:
-        texts = RecordTexts(Settings.of(asked), (), counters, 1)
+        texts = passage_texts.RecordTexts(Settings.of(asked), (), counters, 1)
         return passage_steps.hashes(texts.of_blocks(blocks), options, partitions)
 
     def windows(blocks: Iterator[Block], counters: Counters) -> Iterator[bytes]:
-        texts = RecordTexts(Settings.of(asked), (), counters, 1)
+        texts = passage_texts.RecordTexts(Settings.of(asked), (), counters, 1)
         return passage_steps.windows(texts.of_blocks(blocks), options, known.value)
 
     with new_output(spark, args.output_folder):

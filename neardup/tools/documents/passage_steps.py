@@ -27,10 +27,13 @@ Letters: K words of a window (`width`).
 
 from __future__ import annotations
 
+import argparse
 import json
+import sys
 from base64 import b64encode
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from hashlib import blake2b
 from itertools import chain, groupby
 from operator import itemgetter
@@ -39,31 +42,31 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
+from neardup.engines.local.workers import working_folder
+from neardup.engines.pipe import input_blocks, list_of_files
+from neardup.options import table
+from neardup.options.command_parser import STANDARD_INPUT, VERBOSITY
+from neardup.options.settings import Settings, with_input
+from neardup.reading import blocks
 from neardup.reading.cleaning import Cleaning
+from neardup.reading.input_files import task_blocks
 from neardup.reading.input_format import PROBED
 from neardup.reading.text_rows import Record
-from neardup.runtime.program import StageError, shown
+from neardup.runtime.counters import Counters
+from neardup.runtime.flags import flags
+from neardup.runtime.program import StageError, UsageError, shown, write_all
 from neardup.sets.ragged import first_of_run
-from neardup.stages.candidate_keys import (
-    DIGEST_BITS,
-    MAPPED_BYTES,
-    BloomFilter,
-    digests_of,
-    filter_part,
-    fingerprint,
-    partition_of,
-)
+from neardup.stages import candidate_keys, phases
 from neardup.stages.external_group import grouped
-from neardup.stages.phases import format_blocks, gathered, parts_of
 from neardup.stages.repeated_runs import Hashing, hashed
 from neardup.stages.word_lines import Words
-from neardup.tools.documents.passage_texts import passage_line
+from neardup.tools.documents import passage_texts
 
 BATCH_BYTES = 1 << 20  # of words
 HELD_BYTES = 1 << 24  # of the places of a window; more go to a file
 BASE, FACTOR = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F  # of the hash in the filter
-DIGEST_BYTES, OPTIONS_BYTES = DIGEST_BITS // 8, 16
-WINDOW_BYTES, WINDOW_DIGITS, PLACE_DIGITS, AT_DIGITS = 18, 24, 16, 24
+DIGEST_BYTES, OPTIONS_BYTES = candidate_keys.DIGEST_BITS // 8, 16
+WINDOW_BYTES, PLACE_DIGITS, AT_DIGITS = 18, 16, 24
 SIDE_DIGITS = 12  # of the windows before and behind
 TEXT_MARK, NONE = b"!", b"-"
 NOT_SORTED = "the lines are not sorted; put LC_ALL=C sort before this step"
@@ -80,7 +83,9 @@ class PassageOptions(NamedTuple):
     def digest(self) -> bytes:
         """A hash of the options that windows depend on, and of how this version finds words."""
         words = Words(self.clean).line(" ".join(PROBED)).hex()
-        return fingerprint({"--length": str(self.width), "--clean": str(self.clean), "": words})
+        return candidate_keys.fingerprint(
+            {"--length": str(self.width), "--clean": str(self.clean), "": words}
+        )
 
     @property
     def hashing(self) -> Hashing:
@@ -120,30 +125,31 @@ def hashes(records: Records, options: PassageOptions, partitions: int) -> Iterat
     def pieces() -> Iterator[tuple[int, bytes]]:
         for batch in _batches(records, Words(options.clean)):
             _, runs = hashed(b"".join(text.line for text in batch), options.hashing)
-            digests = np.sort(digests_of(runs[runs > 0]))
+            digests = np.sort(candidate_keys.digests_of(runs[runs > 0]))
             new = first_of_run(digests)
             digests = digests[new | np.append(False, new[:-1])]  # twice is enough
-            part = partition_of(digests, partitions)
+            part = candidate_keys.partition_of(digests, partitions)
             order = np.argsort(part, kind="stable")
             short = digests[order].astype(">u8").view(np.uint8).reshape(-1, 8)[:, -DIGEST_BYTES:]
             bounds = np.searchsorted(part[order], np.arange(partitions + 1)).tolist()
             for number, (low, high) in enumerate(zip(bounds, bounds[1:])):
                 yield number, short[low:high].tobytes()
 
-    found = ((part, options.digest + block) for part, block in gathered(pieces()))
-    return format_blocks(found, partitions)
+    found = ((part, options.digest + block) for part, block in phases.gathered(pieces()))
+    return phases.format_blocks(found, partitions)
 
 
-def shared(lines: Iterable[bytes], most: int = MAPPED_BYTES) -> Iterator[bytes]:
+def shared(lines: Iterable[bytes], most: int = candidate_keys.MAPPED_BYTES) -> Iterator[bytes]:
     """Yield a filter of the hashes that occur twice, as lines, from sorted blocks of hashes.
 
     All parts together have at most `most` bytes.
     """
-    for part, of, blocks in parts_of(lines):
-        first = next(blocks)
+    for part, of, sorted_blocks in phases.parts_of(lines):
+        first = next(sorted_blocks)
         options = first[:OPTIONS_BYTES]
-        found = map(_twice, grouped(_rows(block, options) for block in chain([first], blocks)))
-        yield from filter_part(found, part, of, options, most)
+        rows = (_rows(block, options) for block in chain([first], sorted_blocks))
+        found = map(_twice, grouped(rows))
+        yield from candidate_keys.filter_part(found, part, of, options, most)
 
 
 def _rows(block: bytes, options: bytes) -> np.ndarray:
@@ -171,7 +177,7 @@ def _twice(rows: np.ndarray) -> np.ndarray:
 
 
 def windows(
-    records: Records, options: PassageOptions, known: BloomFilter | None
+    records: Records, options: PassageOptions, known: candidate_keys.BloomFilter | None
 ) -> Iterator[bytes]:
     """Yield a line for each window that may occur twice, and lines with the texts around them."""
     words = Words(options.clean)
@@ -344,7 +350,9 @@ def _of_record(
             raise StageError(f"no text for {shown(place)}; run the step windows again")
         part = texts[found]
         low, high = int(spans[at, 0]), int(spans[at + size - 1, 1])
-        yield passage_line(row.places, row.records, size, part.id, part.text, low, high, part.low)
+        yield passage_texts.passage_line(
+            row.places, row.records, size, part.id, part.text, low, high, part.low
+        )
 
 
 def _by_key(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Iterator[list[bytes]]]]:
@@ -367,3 +375,78 @@ def _expect(fields: list[bytes], number: int, step: str) -> list[bytes]:
 def _unlike(fields: list[bytes], step: str) -> StageError:
     line = shown(b"\t".join(fields))
     return StageError(f"expected the lines that `step.py passages {step}` prints, got {line}")
+
+
+# ---- step.py passages
+
+(SHARED_OPTION,) = flags("--shared FILE    for windows: the output of the step shared")
+PASSAGES = """Find passages in steps, with a sort between them: as a pipe, or on a cluster.
+
+    ./step.py passages hashes FILE… | LC_ALL=C sort | ./step.py passages shared > shared
+    ./step.py passages windows --shared shared FILE… | LC_ALL=C sort \\
+        | ./step.py passages runs | LC_ALL=C sort \\
+        | ./step.py passages lines > passages.tsv
+
+The lines are those of `python3 -m neardup passages FILE…`, in another order.  All steps take the
+same options.  The first two files are read twice.
+"""
+STEPS = {
+    "hashes": "records → hashes of all runs of words, in blocks",
+    "shared": "sorted hashes → a filter of those that occur twice",
+    "windows": "records → the runs that may occur twice, and the texts around them",
+    "runs": "sorted runs → where those that occur twice are first, or all their places",
+    "lines": "sorted places → passages",
+}
+OF_RECORDS = ("hashes", "windows")
+
+
+def passages() -> None:
+    """Run `step.py passages`; the first argument names a step of the search for passages."""
+    names = "\n".join(f"    {name:9} {about}" for name, about in STEPS.items())
+    description = f"{PASSAGES}\n{names}\n"
+    names_of = {*passage_texts.PASSAGE_FLAGS, "--input-files"}
+    parser = table.parser("step.py passages", description, names_of, (), table.OF_READERS)
+    parser.usage = "step.py passages STEP [OPTIONS] [FILE ...]"
+    parser.add_argument("step", choices=STEPS, metavar="STEP", help=argparse.SUPPRESS)
+    parser.add(STANDARD_INPUT, *passage_texts.PASSAGE_OPTIONS, SHARED_OPTION, *VERBOSITY)
+    args = parser.parse_intermixed_args()
+    asked = table.Options.of(args)
+    if args.step not in OF_RECORDS:  # they need no more of the options of records
+        asked = table.Options(input="text", clean=asked.clean)
+    settings = Settings.of(with_input(asked))
+    options = PassageOptions(args.length, args.min_records, settings.form.clean)
+    lines = blocks.lines_of_stage(sys.stdin.buffer)
+    with working_folder():
+        if args.step in OF_RECORDS:
+            passage_texts.check_words(settings.form)
+            of_records(args, settings, options)
+            return
+        if args.files:
+            raise UsageError(f"{args.step} reads standard input, the sorted lines of another step")
+        steps: dict[str, Callable[[Iterable[bytes]], Iterator[bytes]]] = {
+            "shared": shared,
+            "runs": partial(runs, least=options.least, every=args.places),
+            "lines": partial(passage_lines, options=options),
+        }
+        write_all(steps[args.step](lines))
+
+
+def of_records(args: argparse.Namespace, settings: Settings, options: PassageOptions) -> None:
+    """Run a step that reads records: files, standard input, or a task's part of the input."""
+    counters = Counters(f"passages {args.step}", progress="records", verbosity=args.verbosity)
+    texts = passage_texts.RecordTexts(settings, (), counters, 1)
+    records: Records
+    if blocks.in_task():
+        settings.form.check_task()
+        names = list_of_files(settings.input_files)
+        records = texts.of_blocks(task_blocks(names, settings.max_line, settings.pieces))
+    else:
+        records = texts.of_blocks(input_blocks(None, args.files, settings))
+    if args.step == "hashes":
+        write_all(hashes(records, options, phases.reducers_of_job()))
+    else:
+        if not args.shared:
+            raise UsageError("needs --shared FILE, the output of `./step.py passages shared`")
+        known = phases.read_filter(args.shared, options.digest, "--shared")
+        write_all(windows(records, options, known))
+    counters.report()

@@ -35,7 +35,8 @@ from neardup.reading.row_files import json_row
 from neardup.reading.tally import Rules, Tally
 from neardup.reading.text_rows import DEFAULT_TEXT, FlawError, Record, Row
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError, UsageError, cores, printable, write_to
+from neardup.runtime.flags import flags
+from neardup.runtime.program import StageError, UsageError, cores, printable, whole, write_to
 from neardup.stages.kept_steps import KeptSteps
 from neardup.stages.pairs import check_start, reject
 from neardup.stages.repeated_runs import ONE_GO
@@ -47,6 +48,17 @@ EXCERPT, SQUEEZED = 80, 1000  # characters
 FOR_EACH = 4 << 20  # bytes of the files for each process
 PART_BLOCKS = 64  # blocks of a part that is kept
 Result = TypeVar("Result")
+PASSAGE_FLAGS = (*table.READING, "--clean", "--max-line", "--max-bad", "--strict")
+PASSAGE_OPTIONS = flags(
+    """
+    --length N      the minimum number of words of a passage; in scripts without blanks, of letters
+                    [50]  -h
+    --min-records N  only passages that at least N records have [1]  -h
+    --places        a line for each place of a passage, not for the first one alone  -h
+    """,
+    length=whole(1, 1 << 20),
+    min_records=whole(1, 1 << 40),
+)
 
 
 class RecordText(NamedTuple):

@@ -33,34 +33,32 @@ from neardup.options import table
 from neardup.options.command_parser import SHARED, plain_names
 from neardup.options.settings import Settings
 from neardup.reading.blocks import file_places
-from neardup.reading.compressed import kind_by_name
 from neardup.reading.input_files import InputFile, check_files, check_regular
 from neardup.reading.row_files import fields_table
 from neardup.runtime.counters import Counters
 from neardup.runtime.flags import flags, read
-from neardup.runtime.program import UsageError, one_of, printable, whole, write_to
+from neardup.runtime.program import UsageError, one_of, printable, write_to
 from neardup.runtime.summary import QUIET, many
 from neardup.stages.kept_steps import KeptSteps
 from neardup.stages.pairs import sorted_lines
 from neardup.stages.repeated_runs import BY_PLACE, find_passages
 from neardup.stages.word_lines import WordLines
-from neardup.tools.documents.cut_words import CutWords, rounds_of_cuts
+from neardup.tools.documents import passage_texts
 from neardup.tools.documents.document_files import is_archive
 from neardup.tools.documents.documents import check_failures
 from neardup.tools.documents.passage_rows import COLUMNS as SHARES
-from neardup.tools.documents.passage_rows import Shares, counted, cut_places
-from neardup.tools.documents.passage_texts import (
-    RecordText,
-    RecordTexts,
-    check_words,
-    passage_line,
-    write_documents,
+from neardup.tools.documents.passage_rows import (
+    CutWords,
+    Shares,
+    counted,
+    cut_places,
+    rounds_of_cuts,
 )
+from neardup.tools.documents.passage_texts import RecordText, RecordTexts
 
 PROGRAM, NAME = "python3 -m neardup passages", "neardup passages"
-FLAGS = (*table.READING, "--clean", "--mark-prefix", "--max-line", "--max-bad", "--strict")
+FLAGS = (*passage_texts.PASSAGE_FLAGS, "--mark-prefix")
 PASSAGES = fields_table(count=int, records=int, words=int, place=str, excerpt=str)
-DEFAULT_LENGTH, MAX_LENGTH, MAX_RECORDS = "50", 1 << 20, 1 << 40
 BIGGEST = 1 << 62
 PAGE = "neardup.tools.report.passage_page"  # imported only for --report
 ORDERS, OUTPUTS = ("words", "count", "saved"), ("passages", "kept", "marked")
@@ -87,12 +85,8 @@ TEXTS = {
 }
 OWN = flags(
     f"""
-    --length N      the minimum number of words of a passage; in scripts without blanks, of letters
-                    [{DEFAULT_LENGTH}]  -h
-    --min-records N  only passages that at least N records have [1]  -h
     --by ORDER      what the largest come first by: words; count: of the places; saved: the words of
                     all places but one [{ORDERS[0]}]  -h
-    --places        a line for each place of a passage, not for the first one alone  -h
     --output KIND   passages: a line for each; kept: the records, with the passages cut out of their
                     texts; marked: all records, behind two columns: the share of their words that
                     is in passages (repeated), and in those of a place before (seen_before)
@@ -106,8 +100,6 @@ OWN = flags(
     files FILE…     of texts: JSON lines, CSV, TSV, Parquet, Arrow, or lines with --input text;
                     plain or compressed.  Or folders and archives, of which each file is a text
     """,
-    length=whole(1, MAX_LENGTH),
-    min_records=whole(1, MAX_RECORDS),
     by=one_of(*ORDERS),
     output={"dest": "kind", "type": partial(read, "--output", one_of(*OUTPUTS))},
     keep={"dest": "which", "type": partial(read, "--keep", one_of("first", "none"))},
@@ -118,19 +110,21 @@ OWN = flags(
 def main() -> None:
     args, options = _command_line()
     counters = Counters("passages", progress="records", verbosity=args.verbosity)
-    kept = args.kind == "kept"
+    kept, of_rows = args.kind == "kept", [] if args.folders else args.files
     files = list(map(InputFile, args.files, args.files, file_places(0, len(args.files))))
     with (
         opened_work(args, options) as work,
         working_folder(str(work.root) if work else None) as folder,
-        file_answer("-o", args.answer, [] if args.folders else args.files, PASSAGES) as answer,
+        file_answer("-o", args.answer, of_rows, PASSAGES) as answer,
         file_answer("--removed", args.removed, args.files, CUTS) as removed,
-        file_answer("--report", args.report, [] if args.folders else args.files, CUTS) as page,
+        file_answer("--report", args.report, of_rows, CUTS) as page,
     ):
         names, tally = args.files, None
         if args.folders:
             names = [str(folder / "documents")]
-            settings, tally = write_documents(NAME, args, options, folder / "documents")
+            settings, tally = passage_texts.write_documents(
+                NAME, args, options, folder / "documents"
+            )
         else:
             settings = Settings.of(options)
         if kept or args.kind == "marked":
@@ -151,8 +145,7 @@ def main() -> None:
                 ids = printable(", ".join(empty[:SHOWN_IDS])) + ", …" * (len(empty) > SHOWN_IDS)
                 said += f"; {many(len(empty), 'records')} without words left: {ids}"
         elif args.kind == "marked":
-            of_texts = partial(counted, *asked, steps)
-            counts = steps.value("found", of_texts, spent=BY_PLACE)
+            counts = steps.value("found", partial(counted, *asked, steps), spent=BY_PLACE)
             some = counts.words > 0
             shares = np.stack(counts[1:], axis=1)[some] / counts.words[some, np.newaxis]
             known = np.array(texts.places, np.uint64)[some], shares
@@ -175,8 +168,7 @@ def main() -> None:
                     write_to(sink, [made.encode()])
                 places = places if args.places else places[:, firsts]
             listed = sorted_lines(listing(texts, lines, places, args.by), counters)
-            each = (line.partition(b"\t")[2] for block in listed for line in BytesIO(block))
-            answer.write(each)
+            answer.write(line.partition(b"\t")[2] for block in listed for line in BytesIO(block))
         if tally:
             tally.report("")
         if work:
@@ -246,19 +238,13 @@ def check_kept(
 ) -> None:
     """Raise an error if --output kept or marked cannot write the records of these files."""
     form, separator = settings.form, args.separator
-    check_one_answer(form, files, answer.descriptor)
-    kind = form.kind_of(args.files[0])
-    if kind_by_name(args.answer or "") not in (None, kind):
-        raise UsageError(
-            f"-o {args.answer}: records are written as {kind}, as they were read; leave out this "
-            "extension"
-        )
+    check_one_answer(form, files, answer.descriptor, answer=args.answer)
     if args.kind == "marked":
         check_columns(form, settings.mark_prefix, files, settings.max_line, SHARES)
         return
     if form.fields and len(form.fields.texts) > 1:
         raise UsageError("--text: --output kept cuts one field; name one")
-    in_lines = kind in ("text", "tsv")
+    in_lines = form.kind_of(args.files[0]) in ("text", "tsv")
     if not separator.isspace() or (in_lines and separator.strip(" ")):
         what = "blanks" if in_lines else "blanks or line ends"
         why = f"since a word may make new passages, got {separator!r}"
@@ -275,7 +261,7 @@ def listing(texts: RecordTexts, lines: WordLines, found: np.ndarray, by: str) ->
             sizes = (BIGGEST - size for size in sizes_of(by, count, words))
             key = b"%016x%016x%016x%016x" % (*sizes, first, begin)
             low, high = int(each.spans[word, 0]), int(each.spans[word + words - 1, 1])
-            line = passage_line(count, of, words, each.id, each.text, low, high)
+            line = passage_texts.passage_line(count, of, words, each.id, each.text, low, high)
             some.append(key + b"\t" + line)
         return some
 
@@ -289,7 +275,9 @@ def sizes_of(by: str, count: Any, words: Any) -> tuple[Any, Any]:
 
 
 def _command_line() -> tuple[argparse.Namespace, table.Options]:
-    parser = table.parser(PROGRAM, DESCRIPTION, FLAGS, OWN, TEXTS)
+    parser = table.parser(
+        PROGRAM, DESCRIPTION, FLAGS, (*passage_texts.PASSAGE_OPTIONS, *OWN), TEXTS
+    )
     about = (
         "with --output kept: also write each cut to FILE: id, from, to, bytes, what it repeats, "
     )
@@ -301,26 +289,25 @@ def _command_line() -> tuple[argparse.Namespace, table.Options]:
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     check_outputs(args, args.kind)
     work_folder.check_flags(args)
-    marked = args.kind == "marked"
-    for flag, given in {"--removed": args.removed, "--mark-prefix": args.mark_prefix}.items():
-        other = "kept" if flag == "--removed" else "marked"
-        if given is not None and args.kind != other:
-            raise UsageError(f"{flag} needs --output {other}, but --output is {args.kind}")
+    needed = ("--removed", args.removed, "kept"), ("--mark-prefix", args.mark_prefix, "marked")
+    for flag, given, kind in needed:
+        if given is not None and args.kind != kind:
+            raise UsageError(f"{flag} needs --output {kind}, but --output is {args.kind}")
     if args.report:
         if args.kind != "passages":
             raise UsageError(f"--report shows passages; leave out --output {args.kind}")
-        import_module(PAGE).check_jinja()
-    options = replace(table.Options.of(args), output="marked" if marked else "pairs")
+        import_module(PAGE).page.check_jinja()
+    options = replace(table.Options.of(args), output="marked" if args.kind == "marked" else "pairs")
     args.folders = any(os.path.isdir(name) or is_archive(os.fsencode(name)) for name in args.files)
     if args.folders:
         check_folders(args)
         return args, options
-    for flag, given in {"--include": args.include, "--exclude": args.exclude}.items():
-        if given:
+    for flag in ("--include" * bool(args.include), "--exclude" * bool(args.exclude)):
+        if flag:
             raise UsageError(f"{flag} is for folders, and {args.files[0]} is a file; leave it out")
     check_files(args.files)
     check_regular(args.files)
-    check_words(Settings.of(options).form)
+    passage_texts.check_words(Settings.of(options).form)
     return args, options
 
 
@@ -334,8 +321,8 @@ def check_folders(args: argparse.Namespace) -> None:
             )
     if args.kind != "passages" or args.work:
         line = f"{PROGRAM.replace('passages', 'documents')} --output lines {shlex.join(args.files)}"
-        why = f"--output {args.kind} writes the rows of files"
-        why = "--work goes on with files of records" if args.work else why
+        rows = f"--output {args.kind} writes the rows of files"
+        why = "--work goes on with files of records" if args.work else rows
         raise UsageError(
             f"{why}; make a file of the documents: {line} > documents.jsonl, and name that file"
         )

@@ -12,10 +12,8 @@ by chance, are left out.
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -28,7 +26,7 @@ from neardup.reading.folder_walk import path_of
 from neardup.reading.shingling import words
 from neardup.reading.tally import Tally
 from neardup.runtime.flags import flags, read
-from neardup.runtime.program import UsageError, not_one_of, one_of, whole
+from neardup.runtime.program import UsageError, one_of, whole
 from neardup.tools.documents import code_units
 from neardup.tools.documents.code_units import KINDS, LITERALS, NAMES
 from neardup.tools.documents.document_files import PACKED_NAME, Document
@@ -54,8 +52,7 @@ def names_and_literals(text: str) -> frozenset[str]:
     """Return the kinds of tokens in a list with commas; ValueError for one that is not known."""
     given = text.split(",")
     for kind in given:
-        if kind not in (NAMES, LITERALS):
-            raise ValueError(not_one_of(kind, (NAMES, LITERALS)))
+        one_of(NAMES, LITERALS)(kind)
     return frozenset(given)
 
 
@@ -122,10 +119,10 @@ def units_of(args: argparse.Namespace, tally: Tally, document: Document) -> Iter
 
 def options_of_units(args: argparse.Namespace, options: table.Options, lines: str) -> table.Options:
     """Return the options, those for units with their defaults; UsageError if some do not fit."""
-    code = args.unit in KINDS
-    for flag, given in {"--min-words": args.least, "--normalise": args.normalise}.items():
-        if given and not (args.unit if flag == "--min-words" else code):
-            needed = "UNIT" if flag == "--min-words" else " or ".join(KINDS)
+    code, kinds = args.unit in KINDS, " or ".join(KINDS)
+    words = "--min-words", args.least, args.unit, "UNIT"
+    for flag, given, able, needed in (words, ("--normalise", args.normalise, code, kinds)):
+        if given and not able:
             raise UsageError(f"{flag} is for units; type --unit {needed}, too, or leave it out")
     if not args.unit:
         return options
@@ -173,11 +170,3 @@ def first_line(id_: str) -> tuple[bytes, int]:
     found = PLACE.search(id_)
     assert found
     return path_of(id_[: found.start()]), int(found[1])
-
-
-def document_of(line: bytes) -> str:
-    """Return the id of the document that a unit, as a JSON line, is in, or ""."""
-    with suppress(ValueError, RecursionError):  # a bad line, which the run reports
-        row = json.loads(line)
-        return str(row.get(DOCUMENT, "")) if isinstance(row, dict) else ""
-    return ""

@@ -1,4 +1,4 @@
-"""A survey: estimates for the whole input from a sample of its lines.
+"""Estimates for the whole input from a sample of its lines, and of what each setting would cost.
 
 All pairs of the sample are compared exactly, and counted in histograms of their resemblance.  A
 sampled pair stands for many pairs of the input (`line_sample`).  For banding, the sum of
@@ -6,22 +6,31 @@ P(s) = 1 - (1 - s^r)^b over a histogram is an unbiased estimate of the mean numb
 over all seeds.  `candidate_counts` counts the pairs of the sample that share a key, for any scheme
 and with the hash functions of the run; if there are many, it is the better estimate.
 
+Costs are counted, not timed: keys, candidate pairs, bytes sent.  The *work* of a setting is its
+keys, its candidate pairs, and the tokens that are counted first, if a scheme asks for it.  The
+setting with the least work is recommended; of equal ones, the one that sends the fewest bytes.
+
 Letters: n records in the sample (3,000), s resemblance, b bands, r rows.
 Cost: n²/2 pairs, and one addition for each token that two records share.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from neardup.joins.inverted_index import InvertedIndex
-from neardup.lines.keyed_lines import encode_sets
+from neardup.lines.keyed_lines import KEY_WIDTH, encode_sets
+from neardup.options.settings import Settings, counts_first
+from neardup.options.table import Options
 from neardup.reading.input_check import Parser
 from neardup.runtime.program import StageError
+from neardup.schemes import SCHEMES, banding, minhash
+from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Batch, Ragged, distinct
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Measure, SetMeasure
@@ -31,6 +40,10 @@ from neardup.tools.judge.line_sample import LineSample, as_block
 BINS = 256
 MAX_SHARED = 1 << 28  # tokens shared by pairs: takes seconds; a sample with more is reduced
 MAX_CANDIDATES = 1 << 24  # pairs that share a key, counted with repeats
+MAX_BANDS = 64
+ENOUGH_CANDIDATES = 100  # pairs of the sample; with fewer, the expected number is used for banding
+ENOUGH_SEEN = 20  # pairs at the threshold; with fewer, similarities are assumed to be uniform
+MODEL = 200  # steps
 
 
 @dataclass(frozen=True)
@@ -219,3 +232,163 @@ class Survey:
         counts = TokenCounts(sizes, holders, every, frequencies, counted)
         half = replace(self, batch=self.batch.take(compared), weights=self.weights.take(compared))
         return half, counts
+
+
+# ---- settings, and what they cost
+
+
+def number(value: float) -> str:
+    """Format a number with at most three significant digits: 63,100 or 2.35."""
+    digits = float(f"{value:.3g}")
+    return f"{digits:,.0f}" if digits >= 100 or digits == int(digits) else f"{digits:g}"
+
+
+def short(value: float) -> str:
+    """Format a number with at most three significant digits, and with k, M or G if it is large.
+
+    >>> short(27_012_345), short(381.5), short(5.04e9)
+    ('27M', '382', '5.04G')
+    """
+    for unit, letter in (10**9, "G"), (10**6, "M"), (10**4, "k"):
+        if value >= unit * 0.9995:
+            scale = 1000 if letter == "k" else unit
+            return f"{float(f'{value / scale:.3g}'):g}{letter}"
+    return number(value)
+
+
+class Setting(NamedTuple):
+    name: str  # in the table
+    flags: list[str]  # the options that select this setting
+
+
+class Cost(NamedTuple):
+    """The estimated recall and cost of a setting for the whole input.
+
+    at_threshold, of_pairs: recall of a pair at the threshold, and of all pairs; candidates,
+    verified: see `CandidateCounts`; shuffled: bytes that mapper.py writes; counted: tokens.
+    """
+
+    choice: Setting
+    at_threshold: float
+    of_pairs: float
+    records: float
+    keys: float
+    candidates: float
+    verified: float
+    shuffled: float
+    counted: float
+
+    @property
+    def work(self) -> float:
+        return self.keys + self.candidates + self.counted
+
+
+def choices(measure: SetMeasure, like: str, recall: float) -> Iterator[Setting]:
+    """Yield settings of a run that promise at least `recall` for the pairs by a measure.
+
+    like: the measure without parameters whose schemes find these pairs (`promised_as`).
+
+    >>> from neardup.similarity.measures import NINE_TENTHS, Jaccard
+    >>> list(choices(Jaccard(NINE_TENTHS), "jaccard", 0.9999))[2]
+    Setting(name='8 × 3', flags=['--bands=8', '--rows=3'])
+    """
+    least = measure.resemblance
+    if like in minhash.MinHash.measures and least is not None:
+        for rows in range(1, banding.MAX_ROWS + 1):
+            bands = banding.bands_needed(float(least), rows, recall)
+            if bands <= MAX_BANDS:
+                yield Setting(f"{bands} × {rows}", [f"--bands={bands}", f"--rows={rows}"])
+    for other, scheme in SCHEMES.items():
+        if scheme is not minhash.MinHash and scheme.keeps_recall and like in scheme.measures:
+            if banding.RECALL not in scheme.options:
+                yield Setting(other, ["--exact" if other == "exact" else f"--scheme={other}"])
+            elif least and banding.bands_needed(float(least), 1, recall) <= minhash.MAX_BANDS_ASKED:
+                yield Setting(other, [f"--scheme={other}", f"--recall={recall}"])
+
+
+def cost(survey: Survey, choice: Setting, asked: list[str]) -> Cost:
+    """Estimate the recall and cost of a setting; `asked`: the options that define a pair."""
+    options = Options.from_arguments([*asked, *choice.flags])
+    part, counts = survey.counted if counts_first(options) else (survey, None)
+    scheme = Settings.of(options, counts).scheme
+    keys = scheme.keys(part.batch.sets)
+    found = _candidate_counts(part, scheme, keys)
+    each = part.weights.records
+    return Cost(
+        choice,
+        *_recall(scheme, survey),
+        survey.records,
+        len(keys.values) * each,
+        found.candidates,
+        found.verified,
+        shuffled=float(keys.sizes @ (part.line_sizes + KEY_WIDTH)) * each,
+        counted=survey.tokens if counts else 0,
+    )
+
+
+def _candidate_counts(survey: Survey, scheme: Scheme, keys: Ragged) -> CandidateCounts:
+    found = candidate_counts(survey.batch.sets, keys, survey.measure, survey.weights)
+    known = survey.likeness
+    if survey.whole and found:
+        return found
+    if isinstance(scheme, minhash.MinHash) and (found is None or found.seen < ENOUGH_CANDIDATES):
+        b, r = scheme.bands, scheme.rows
+        candidates = known.sharing(known.window, b, r)
+        verified = known.sharing(known.possible, b, r)
+    elif found is None:  # too many share a key to count them: assume that all do
+        candidates = verified = float(known.window.sum())
+    else:
+        candidates, verified = found.candidates, found.verified
+    pairs = float(known.matches.sum())  # all of them are candidates
+    return CandidateCounts(max(candidates, pairs), max(verified, pairs), 0)
+
+
+def _recall(scheme: Scheme, survey: Survey) -> tuple[float, float]:
+    """Return a scheme's expected recall for a pair at the threshold, and for all similar pairs."""
+    least = survey.measure.resemblance
+    if least is None:
+        return scheme.recall(0.0), scheme.recall(0.0)
+    known, t = survey.likeness, float(least)
+    if known.seen >= ENOUGH_SEEN:
+        some = np.flatnonzero(known.matches)
+        similarity, pairs = np.maximum(known.resemblance[some], t), known.matches[some]
+    else:
+        similarity = np.linspace(t, 1, MODEL)
+        pairs = np.ones(MODEL)
+    missed = float(pairs @ [1 - scheme.recall(s) for s in similarity.tolist()] / pairs.sum())
+    return scheme.recall(t), min(1 - missed, banding.NEARLY_ONE) if missed else 1.0
+
+
+def costs(survey: Survey, some: Iterable[Setting], asked: list[str], enough: int) -> list[Cost]:
+    """Estimate the costs of settings; leave out bandings whose keys alone are too much work.
+
+    At least `enough` settings are returned.
+    """
+    found: list[Cost] = []
+    for choice in some:
+        bands = int(choice.name.split(" × ")[0]) if "×" in choice.name else 0
+        if len(found) < enough or bands * survey.records <= best(found).work:
+            found.append(cost(survey, choice, asked))
+    return found
+
+
+def best(costs: list[Cost]) -> Cost:
+    """Return the setting with the least work; ties go to the one that sends the fewest bytes."""
+    return min(costs, key=lambda each: (each.work, each.shuffled))
+
+
+def worth_showing(costs: list[Cost], how_many: int, always: Cost) -> list[Cost]:
+    """Return `always`, and up to `how_many` settings of least work that no other setting dominates.
+
+    A setting dominates another if it has no more keys, and fewer candidates.  They are returned in
+    the order of `costs`.
+    """
+    front = [
+        each
+        for each in costs
+        if not any(
+            other.keys <= each.keys and other.candidates < each.candidates for other in costs
+        )
+    ]
+    least = sorted(front, key=lambda each: each.work)[:how_many]
+    return [each for each in costs if each in least or each is always]

@@ -33,22 +33,14 @@ from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading.input_files import check_files, is_index
 from neardup.reading.input_format import InputFormat
+from neardup.runtime import program
 from neardup.runtime.counters import Counters, RunFile, run_file_name
 from neardup.runtime.flags import flags
-from neardup.runtime.program import (
-    NOT_FILES,
-    StageError,
-    UsageError,
-    check_file_name,
-    escaped,
-    naming,
-    whole,
-)
+from neardup.runtime.program import StageError, UsageError
 from neardup.runtime.summary import judged, many
 from neardup.sets.ragged import Batch
 from neardup.stages.pairs import parsed
 from neardup.tools.judge import pair_elements
-from neardup.tools.judge.explanation import block_difference
 from neardup.tools.judge.precision import Strata, report
 from neardup.verification import not_pairs
 from neardup.verification.not_pairs import DIFFERENT, SAME, UNDONE, Two, Verdict
@@ -73,7 +65,7 @@ OWN = flags(
     --terminal      show the pairs here instead of on a page for a browser  -h
     --estimate      show no pairs; print what follows from the verdicts so far  -h
     """,
-    sample=whole(1, 100_000),
+    sample=program.whole(1, 100_000),
 )
 DESCRIPTION = """Judge pairs: are they the same to you? Prints the precision of the run.
 
@@ -99,7 +91,7 @@ class Shown(NamedTuple):
         """Return the words of a text, 0 or 1, and those of the other one that differ."""
         a, b = self.texts[first], self.texts[1 - first]
         if self.form.bits:
-            return block_difference(a, b)
+            return pair_elements.block_difference(a, b)
         if self.form.shingle is None:
             return pair_elements.shingle_difference(a, b)
         return pair_elements.word_difference(self.form.clean(a), self.form.clean(b))
@@ -135,7 +127,7 @@ class Session:
 
     def _append(self, answer: bytes) -> None:
         line = self.pairs[self.at].verdict._replace(verdict=answer).format()
-        with naming(self._name):
+        with program.naming(self._name):
             if os.write(self._file, line) < len(line):
                 raise StageError(f"{self._name}: the disk is full; the last verdict is lost")
             os.fsync(self._file)
@@ -197,8 +189,8 @@ def _command_line() -> tuple[argparse.Namespace, Options]:
     """Parse the command line; a run file beside PAIRS adds options and records."""
     parser = table.parser("python3 -m neardup judge", DESCRIPTION, FLAGS, OWN)
     args = parser.parse_intermixed_args()
-    check_file_name("PAIRS", args.pairs, NOT_FILES)
-    check_file_name("--verdicts", args.verdicts, NOT_FILES)
+    program.check_file_name("PAIRS", args.pairs, program.NOT_FILES)
+    program.check_file_name("--verdicts", args.verdicts, program.NOT_FILES)
     records = args.records
     if os.path.isfile(run_file_name(args.pairs)):
         run = RunFile.of(args.pairs)
@@ -244,7 +236,7 @@ def _opened(path: Path, making: str, reading: bool) -> Iterator[tuple[int, dict[
         if cut:
             fate = "not counted" if reading else "lost"  # another judge may be writing it
             print(f"{path}: the last line was cut short; that verdict is {fate}", file=sys.stderr)
-        with naming(path):
+        with program.naming(path):
             if not reading:
                 os.ftruncate(file, end)
             if not (reading or end):
@@ -323,7 +315,9 @@ def _in_terminal(session: Session) -> None:
             pair = session.pairs[session.at]
             place = f"{session.at + 1} of {len(session.pairs)}"
             lines = [f"\n{place}, similarity {pair.verdict.similarity.decode()}"]
-            lines += [f"{letter}  {escaped(id_)}" for letter, id_ in zip("AB", pair.verdict.ids)]
+            lines += [
+                f"{letter}  {program.escaped(id_)}" for letter, id_ in zip("AB", pair.verdict.ids)
+            ]
             lines += [
                 pair_elements.as_wdiff(pair.parts()),
                 "s same, d different, space skip, u undo, q end: ",

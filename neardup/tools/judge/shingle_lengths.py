@@ -32,8 +32,7 @@ from neardup.reading.shingling import Shingler
 from neardup.schemes import banding
 from neardup.sets.ragged import Ragged, shared_sizes
 from neardup.similarity.measures import SetMeasure
-from neardup.tools.judge.choices import short
-from neardup.tools.judge.estimates import Weights
+from neardup.tools.judge.estimates import Weights, short
 from neardup.tools.judge.line_sample import LineSample, as_block
 
 LENGTHS = {"word": range(1, 6), "char": range(3, 13)}

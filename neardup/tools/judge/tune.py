@@ -25,7 +25,8 @@ from neardup.schemes.fingerprints import Hamming
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import promised_as
 from neardup.stages.pairs import parsed
-from neardup.tools.judge import choices, estimates, line_sample, shingle_lengths
+from neardup.tools.judge import estimates, line_sample, shingle_lengths
+from neardup.tools.judge.estimates import number, short
 
 DESCRIPTION = """Estimate what each setting would find and cost, from a sample, and recommend one.
 
@@ -100,7 +101,7 @@ def main() -> None:
         best = replace(options, shingle=shingle_lengths.best_length(lengths).name)
         usual, other = pairs.of(options), pairs.of(best)
         if other < usual:
-            more = f"{choices.number(usual)} similar pairs, and not {choices.number(other)}"
+            more = f"{number(usual)} similar pairs, and not {number(other)}"
             print(f"But the default --shingle finds about {more}; so it is kept.\n")
         options = options if other < usual else best
         settings, _ = truth.exact_settings(options)
@@ -112,10 +113,10 @@ def main() -> None:
         options = replace(options, input=settings.form.input)
     options = replace(options, threshold=options.threshold or table.DEFAULT_THRESHOLD)
     asked = truth.pair_options(options)
-    costs = choices.costs(survey, choices.choices(measure, like, recall), asked, SHOWN)
+    costs = estimates.costs(survey, estimates.choices(measure, like, recall), asked, SHOWN)
     about, notes = _about(survey, sample), _notes(survey, like)
     print("\n".join([*about, "", *_table(costs), "", notes, ""]))
-    command = _job([*asked, *choices.best(costs).choice.flags], args.files)
+    command = _job([*asked, *estimates.best(costs).choice.flags], args.files)
     few = shingle_lengths.few_seen(len(survey), "records")
     print(f"Recommended, by least work{few}:\n\n    {command}")
     for hint in _hints(sample, options, pairs, args.files):
@@ -171,7 +172,7 @@ def _hints(
         asked = options.with_values({flag: value})
         there = pairs.of(asked)
         if there > here:
-            found = f"about {choices.number(there)} similar pairs instead of {choices.number(here)}"
+            found = f"about {number(there)} similar pairs instead of {number(here)}"
             command = _job(truth.pair_options(asked), files)
             yield f"\nWith {flag} {value} it would find {found}:\n\n    {command}"
 
@@ -194,37 +195,35 @@ def _command_line() -> argparse.Namespace:
 def _about(survey: estimates.Survey, sample: line_sample.LineSample) -> Iterator[str]:
     known = survey.likeness
     about = "" if survey.whole else f"about, by {len(survey):,} of them; "
-    yield truth.row("records", choices.number(survey.records), about + sample.origin)
+    yield truth.row("records", number(survey.records), about + sample.origin)
     if survey.bad:
         yield truth.row("bad lines", survey.bad, "in the sample")
     if sample.too_long:
         yield truth.row("long lines", sample.too_long, "of more than 1 MiB; left out")
-    yield truth.row("tokens a record", choices.number(survey.tokens / survey.records))
-    yield truth.row(
-        "similar pairs", choices.number(known.matches.sum()), f"{known.seen:,} in the sample"
-    )
+    yield truth.row("tokens a record", number(survey.tokens / survey.records))
+    yield truth.row("similar pairs", number(known.matches.sum()), f"{known.seen:,} in the sample")
     yield ""
     yield "pairs of sizes that allow a match, by their resemblance:"
     yield "at least" + "".join(f"{s:9.1f}" for s in SIMILARITIES)
     above = [known.window[known.resemblance >= s].sum() for s in SIMILARITIES]
-    yield "        " + "".join(f"{choices.short(each):>9}" for each in above)
+    yield "        " + "".join(f"{short(each):>9}" for each in above)
 
 
-def _table(costs: list[choices.Cost]) -> Iterator[str]:
+def _table(costs: list[estimates.Cost]) -> Iterator[str]:
     bandings = [each for each in costs if "×" in each.choice.name]
     others = [each for each in costs if each not in bandings]
-    recommended = choices.best(costs)
+    recommended = estimates.best(costs)
     for head in HEADS:
         yield _line(head.split("|")).rstrip()
-    for each in choices.worth_showing(bandings, SHOWN, recommended) + others:
+    for each in estimates.worth_showing(bandings, SHOWN, recommended) + others:
         cells = (
             each.choice.name,
             scheme.shown(each.at_threshold),
             scheme.shown(each.of_pairs),
             f"{each.keys / each.records:.1f}",
-            *map(choices.short, (each.keys, each.candidates, each.verified)),
-            choices.short(each.shuffled / 1e6),
-            choices.short(each.work),
+            *map(short, (each.keys, each.candidates, each.verified)),
+            short(each.shuffled / 1e6),
+            short(each.work),
         )
         yield _line(cells) + ("  <" if each is recommended else "")
 
@@ -236,7 +235,7 @@ def _line(cells: Iterable[str]) -> str:
 
 def _notes(survey: estimates.Survey, like: str) -> str:
     seen = survey.likeness.seen
-    pairs = (OF_SEEN if seen >= choices.ENOUGH_SEEN else OF_MODEL).format(seen=seen)
+    pairs = (OF_SEEN if seen >= estimates.ENOUGH_SEEN else OF_MODEL).format(seen=seen)
     others = [
         name for name, each in SCHEMES.items() if not each.keeps_recall or like not in each.measures
     ]

@@ -27,8 +27,7 @@ from neardup.reading.shingling import words
 from neardup.runtime.counters import RunFile
 from neardup.runtime.program import StageError, UsageError
 from neardup.runtime.summary import BAD
-from neardup.tools.judge.explanation import block_difference
-from neardup.tools.judge.pair_elements import shingle_difference, texts_of, word_difference
+from neardup.tools.judge import pair_elements
 from neardup.tools.report.facts import SHOWN, Facts, Found, Node, PairGraph, facts_of
 
 FLAGS = OPTIONS.keys() - OUTPUT_OPTIONS | {"--output", "--against"}
@@ -189,9 +188,13 @@ class Material:
         """Compare the contents of two records; return [] if either is unknown or a bad line."""
         if a not in self.texts or b not in self.texts:
             return []
-        differ = shingle_difference if self.asked.form.shingle is None else word_difference
+        differ = (
+            pair_elements.shingle_difference
+            if self.asked.form.shingle is None
+            else pair_elements.word_difference
+        )
         if self.asked.form.bits:
-            differ = block_difference
+            differ = pair_elements.block_difference
         with suppress(ValueError):  # one of them is a bad line
             return differ(self.texts[a], self.texts[b])
         return []
@@ -234,7 +237,9 @@ def gathered_material(
             others=asked.indexed,
             among=among,
         )
-        for id_, text in (record for block in blocks for record in texts_of(block, form)):
+        for id_, text in (
+            record for block in blocks for record in pair_elements.texts_of(block, form)
+        ):
             count += 1
             node = Node(id_, old)
             if node in texts:

@@ -18,8 +18,7 @@ import numpy as np
 
 from neardup.stages.word_lines import WordLines
 from neardup.tools.documents.passage_texts import RecordText, RecordTexts
-from neardup.tools.report.html_page import check_jinja, filled, id_text, path_text
-from neardup.tools.report.page import in_lines, is_code
+from neardup.tools.report import page
 
 PASSAGES, PLACES = 40, 20  # shown, and places of each
 AROUND, WHOLE = 200, 1600  # characters of the text around a passage, and of a longer passage
@@ -56,10 +55,7 @@ class ShownPassage(NamedTuple):
 
     @property
     def is_code(self) -> bool:
-        return is_code([("", part.text) for parts in self.parts for part in parts])
-
-
-__all__ = ["check_jinja", "passages_page"]
+        return page.is_code([("", part.text) for parts in self.parts for part in parts])
 
 
 def passages_page(
@@ -75,10 +71,10 @@ def passages_page(
     found: all places of passages, as `find_passages` returns them; order: the columns of the first
     places, the largest passage first; documents: ids are paths
     """
-    return filled(
+    return page.filled(
         "passages.html.j2",
-        in_lines,
-        name_text=path_text if documents else lambda id_: id_text(id_.encode()),
+        page.in_lines,
+        name_text=page.path_text if documents else lambda id_: page.id_text(id_.encode()),
         passages=_shown(texts, lines, found, order[:PASSAGES]),
         total=len(order),
         places=found.shape[1],

@@ -13,17 +13,8 @@ from typing import IO
 from neardup.engines.local import run_audit
 from neardup.engines.local.plan import Plan
 from neardup.engines.local.workers import Progress
-from neardup.lines.answer_lines import (
-    ALL_PAIRS,
-    EDGE,
-    MEMBER,
-    NO_PAIR,
-    as_decimals,
-    as_number,
-    parse_edge_lines,
-    parse_removed,
-    parsed_lines,
-)
+from neardup.lines import answer_lines
+from neardup.lines.answer_lines import parsed_lines
 from neardup.lines.tagged_ids import is_old
 from neardup.media.frames.containers import require_av
 from neardup.media.pictures.pictures import require_pillow
@@ -33,24 +24,14 @@ from neardup.media.videos.video_decisions import REMOVED_VIDEOS, parse_removed_v
 from neardup.options import table
 from neardup.reading.blocks import NEW
 from neardup.reading.input_files import check_files
-from neardup.runtime import atomic_write, counters
+from neardup.runtime import atomic_write, counters, program
 from neardup.runtime.counters import RunFile
 from neardup.runtime.flags import flags
-from neardup.runtime.program import (
-    NOT_FILES,
-    StageError,
-    UsageError,
-    WireError,
-    check_file_name,
-    cores,
-    shown,
-    write_to,
-)
+from neardup.runtime.program import StageError, UsageError
 from neardup.tools.report import facts, material, page
 from neardup.tools.report.facts import Found, Node
-from neardup.tools.report.html_page import check_jinja
-from neardup.tools.report.video_groups import answer_of
-from neardup.tools.report.video_page import look, times_of, video_page
+from neardup.tools.report.page import check_jinja
+from neardup.tools.report.video_page import answer_of, look, times_of, video_page
 from neardup.verification import RECORDS
 
 OWN = flags(
@@ -115,19 +96,19 @@ def main() -> None:
     if not asked.files:
         raise UsageError("name the input of the run, for its texts: --records FILE")
     with atomic_write.whole_or_not("-o", args.o, inputs) as file:
-        graph = facts.PairGraph.of(parsed_lines(pairs, facts.found_pair, ALL_PAIRS))
+        graph = facts.PairGraph.of(parsed_lines(pairs, facts.found_pair, answer_lines.ALL_PAIRS))
         _check(graph, asked, own)
         removed = None if args.removed is None else material.read_removed(args.removed)
         audit = {} if args.audit is None else material.read_audit(args.audit)
         found = material.gathered_material(args.pairs, asked, graph, removed, audit)
-        write_to(file, [page.page(found, args.pictures).encode()])
+        program.write_to(file, [page.page(found, args.pictures).encode()])
 
 
 def _command_line() -> argparse.Namespace:
     parser = table.parser("python3 -m neardup report", DESCRIPTION, material.FLAGS, OWN)
     args = parser.parse_intermixed_args()
     args.files = args.records
-    check_file_name("-o", args.o, NOT_FILES)
+    program.check_file_name("-o", args.o, program.NOT_FILES)
     return args
 
 
@@ -159,7 +140,7 @@ def found_run(line: bytes) -> PairRun:
     run = parse_run(line)
     if max(run[2:7]) > MAX_TIME:
         expected = "times in seconds, as `neardup videos` writes them"
-        raise WireError(f"expected {expected}, got {shown(line)}")
+        raise program.WireError(f"expected {expected}, got {program.shown(line)}")
     return run
 
 
@@ -180,8 +161,8 @@ def write_videos(
     progress = Progress("neardup report", ["videos"], 1)
     progress.stage("videos", len(times))
     with progress.shown():
-        seen = look(times, folders, cores(), progress.of(0))
-    write_to(file, [video_page(answer, stretches, source, seen).encode()])
+        seen = look(times, folders, program.cores(), progress.of(0))
+    program.write_to(file, [video_page(answer, stretches, source, seen).encode()])
 
 
 def _files_of(name: str) -> list[str]:
@@ -248,7 +229,7 @@ def write_page(
     if folders:
         named = replace(asked, files=list(folders), source="the run")
         whole = replace(whole, pairs=run.program, asked=named)
-    write_to(file, [page.page(whole, run.program == "neardup images").encode()])
+    program.write_to(file, [page.page(whole, run.program == "neardup images").encode()])
 
 
 def links(plan: Plan) -> Iterator[Found]:
@@ -264,17 +245,17 @@ def links(plan: Plan) -> Iterator[Found]:
         return Node(tag.id_of(record), is_old(record))
 
     edges = [str(path) for path in plan.paths("pairs")]
-    for fields in parsed_lines(edges, lambda line: parse_edge_lines([line])[0]):
-        if len(fields) == EDGE:
-            similarity = as_decimals(as_number(fields[2])).decode()
+    for fields in parsed_lines(edges, lambda line: answer_lines.parse_edge_lines([line])[0]):
+        if len(fields) == answer_lines.EDGE:
+            similarity = answer_lines.as_decimals(answer_lines.as_number(fields[2])).decode()
             yield Found(node(fields[0]), node(fields[1]), _millionths(similarity))
-        elif len(fields) == MEMBER:
+        elif len(fields) == answer_lines.MEMBER:
             member = node(fields[0])
             dense[member.id] = max(member, dense.get(member.id, member))
     if dense:
-        reasons = parsed_lines([str(plan.path("reasons"))], parse_removed)
+        reasons = parsed_lines([str(plan.path("reasons"))], answer_lines.parse_removed)
         for id_, kept, similarity, *_ in reasons:
-            if id_ in dense and kept in dense and similarity != NO_PAIR.decode():
+            if id_ in dense and kept in dense and similarity != answer_lines.NO_PAIR.decode():
                 yield Found(Node(id_), dense[kept], _millionths(similarity))
 
 

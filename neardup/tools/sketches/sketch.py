@@ -33,18 +33,11 @@ from neardup.options import table
 from neardup.options.command_parser import VERBOSITY
 from neardup.options.settings import Settings, of_fingerprints
 from neardup.reading.input_files import check_files
+from neardup.runtime import program
 from neardup.runtime.atomic_write import half
 from neardup.runtime.counters import Counters
 from neardup.runtime.flags import flags
-from neardup.runtime.program import (
-    NOT_FILES,
-    StageError,
-    UsageError,
-    check_file_name,
-    job_command,
-    naming,
-    shown,
-)
+from neardup.runtime.program import StageError, UsageError
 from neardup.runtime.summary import QUIET
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Batch, Ragged, chunks, spans
@@ -97,7 +90,7 @@ def write_sketches(
     contents = {"options": dict(options), "kind": kind.text, "probe": probe(kind), **counts}
     text = json.dumps(contents).encode()
     last = sums.tobytes() + text
-    with naming(path), open(path, "ab") as file:
+    with program.naming(path), open(path, "ab") as file:
         file.write(last + END.pack(len(sums), len(text), zlib.crc32(last), MAGIC))
         file.flush()
         os.fsync(file.fileno())
@@ -180,7 +173,9 @@ class SketchFile:
         wanted = set(ids)
         found = [i for i, id_ in enumerate(names.split(b"\n")[:-1]) if id_ in wanted]
         for id_ in sorted(wanted - set(self.ids(np.array(found, dtype=np.int64)))):
-            raise StageError(f"{self.name}: none of {self.records:,} records has id {shown(id_)}")
+            raise StageError(
+                f"{self.name}: none of {self.records:,} records has id {program.shown(id_)}"
+            )
         return np.array(found, dtype=np.int64)
 
 
@@ -249,10 +244,10 @@ def main() -> None:
     if of_fingerprints(options):
         raise UsageError(
             "a fingerprint is a sketch already, of a few bytes; find pairs of them with "
-            + shlex.join(job_command())
+            + shlex.join(program.job_command())
         )
     settings = Settings.of(options)
-    check_file_name("--to", args.to, NOT_FILES)
+    program.check_file_name("--to", args.to, program.NOT_FILES)
     check_new(Path(args.to))
     check_files(args.files)
     counters = Counters("sketch", progress="records", verbosity=args.verbosity)

@@ -23,9 +23,17 @@ from neardup.reading.text_rows import text_lines, text_parser
 from neardup.sets.ragged import Ragged
 from neardup.similarity.definitions import resemblance
 from neardup.similarity.measures import NINE_TENTHS, Cosine, Jaccard, SetMeasure, Threshold
-from neardup.tools.judge.choices import Cost, Setting, best, cost
-from neardup.tools.judge.choices import choices as settings
-from neardup.tools.judge.estimates import Survey, Weights, candidate_counts, likeness
+from neardup.tools.judge.estimates import (
+    Cost,
+    Setting,
+    Survey,
+    Weights,
+    best,
+    candidate_counts,
+    cost,
+    likeness,
+)
+from neardup.tools.judge.estimates import choices as settings
 from neardup.tools.judge.line_sample import MAX_BYTES, MAX_LINE_BYTES, draw
 from tests.support.drawn import mapped, settings_of
 from tests.support.engines import NEARDUP, RUN_LOCAL, VIDEOS, refuse, succeed

@@ -20,8 +20,7 @@ from neardup.reading.decoders import Failure
 from neardup.reading.folder_walk import path_id
 from neardup.reading.row_files import json_row
 from neardup.tools.report.report import found_run
-from neardup.tools.report.video_groups import answer_of
-from neardup.tools.report.video_page import Seen, clock, look, times_of, video_page
+from neardup.tools.report.video_page import Seen, answer_of, clock, look, times_of, video_page
 from tests.media.frames.test_moments import EVEN, number_in, write
 from tests.support.engines import NEARDUP, Result, refuse, run, succeed
 from tests.tools.report.test_page import ALLOWED, HOSTILE, Reader
