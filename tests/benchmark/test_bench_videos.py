@@ -45,7 +45,9 @@ def test_names_of_edits_and_sources_differ() -> None:
 
 
 @pytest.mark.first_case
-@pytest.mark.parametrize("edit", [e for e in EDITS if e.codec == "libx264"], ids=lambda e: e.name)
+@pytest.mark.parametrize(
+    "edit", [e for e in EDITS if e.codec == "libx264"][::3], ids=lambda e: e.name
+)
 def test_a_copy_has_the_length_that_its_edit_says(source: Path, edit: Edit, tmp_path: Path) -> None:
     edited(source, edit, tmp_path / "copy.mp4", FPS, SECONDS)
     last = edit.kept(SECONDS)[-1]

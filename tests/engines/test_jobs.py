@@ -96,6 +96,24 @@ def test_the_command_with_counts_of_ones_own(installed: dict[str, str], tmp_path
     assert " ".join(pairs).count(" --counts=counts ") == 2
 
 
+def test_jobs_of_a_decision_agree_whatever_the_user_sets(tmp_path: Path) -> None:
+    """Tasks get the counts, one reducer counts and one decides, and jobs cut files alike."""
+    words: list[str | Path] = ["--scheme=prefix", "--output=kept", "--against", "/old"]
+    words += ["-D", "mapreduce.job.reduces=5", "-D", "mapreduce.job.maps=9", "/in", "/out"]
+    sums, counts, pairs, decide, keep, _, removing = shown(words, tmp_path, listing(tmp_path))
+    jobs = (sums, counts, decide, keep)
+    assert [last(job, "mapreduce.job.reduces") for job in jobs] == ["5", "1", "1", "0"]
+    assert last(decide, "mapreduce.output.fileoutputformat.compress") == "false"
+    assert last(pairs, "mapreduce.job.maps") == last(keep, "mapreduce.job.maps") == "1"
+    assert value(decide, "-input") == value(pairs, "-output")
+    for job, flag in ((pairs, "-mapper"), (pairs, "-reducer"), (decide, "-reducer")):
+        assert " --counts=counts " in value(job, flag)
+        assert f"{value(counts, '-output')}/part-00000#counts" in " ".join(job)
+    assert f"{value(decide, '-output')}/part-00000#decided" in " ".join(keep)
+    again = shown(words, tmp_path, listing(tmp_path))[-1]
+    assert removing[-1] != again[-1], "no two runs share a folder"
+
+
 def test_pairs_to_keep_out_are_shipped(installed: dict[str, str], tmp_path: Path) -> None:
     own = tmp_path / "own.tsv"
     own.write_text("a\tb\n")

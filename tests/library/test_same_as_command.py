@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from fractions import Fraction
 
 import pytest
 
 import neardup
-from bench.data import packages
 from tests.support.cases import crossed, some
 from tests.support.programs import RUN_LOCAL, VIDEOS, succeed
 
@@ -195,18 +193,3 @@ def test_a_crowd_and_its_copies(tmp_path):
     path = tmp_path / "videos.txt"
     path.write_text("".join(f"{id_} {' '.join(map(str, row))}\n" for id_, row in records))
     check_all(path, records, tmp_path, {}, threshold="0.95")
-
-
-@pytest.mark.slow
-def test_package_words(tmp_path):
-    """On some of this machine's package descriptions, the library gives the command's answers."""
-    try:
-        index = subprocess.run(["apt-cache", "dumpavail"], capture_output=True, timeout=120).stdout
-    except FileNotFoundError:
-        pytest.skip("there is no apt-cache")
-    lines = [*packages.lines(index.decode("utf-8", "replace"))][:2000]
-    if len(lines) < 1000:
-        pytest.skip("apt-cache knows next to no packages: run apt-get update")
-    path = tmp_path / "packages.txt"
-    path.write_bytes(b"".join(lines))
-    check_all(path, shingle_records(path.read_text()), tmp_path, {})

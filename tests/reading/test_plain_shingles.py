@@ -85,7 +85,7 @@ FORMS = [("word", 1), ("word", 3), ("char", 1), ("char", 5)]
 @pytest.mark.parametrize(("unit", "width"), FORMS)
 @given(st.lists(texts, max_size=6))
 @example(["a", "", "b c", "a\x1cb c d", "a\x85b c", "\x1f", "é a b c", "w" * 5000 + " b" * 5000])
-@example(["A\0B a\0b c"])
+@example(["A\0B a\0b c", "ǰ"])
 def test_shingles_are_those_of_the_plain_definition(
     unit: str, width: int, drawn: list[str]
 ) -> None:

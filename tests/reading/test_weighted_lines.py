@@ -103,13 +103,13 @@ BAD_LINES = [b"v", b"v:1", b"v 5:", b"v 5:0", b"v 5:1e-7", b"v 5:-1", b"v 5:1000
 BAD_LINES += [b"v 5:1e400", b"v 5:1:2", b"v 5:nan", b"v :5", b"v :", b"v 1.5:2", b"v x:1 5:0"]
 BAD_LINES += [b"v 5:0 x:1", b"v -5:1", b"v 18446744073709551616:1", b"v 7:1 7:2", b"v 7:1 07:1"]
 BAD_LINES += [b"v 7 7", b"v 7:1 7:2 8:0", b"v\0 1:1", b"\xe9 1:1"]
-WEIGHTS = [b"1", b"0001.50", b".25", b"3.", b"1e-6", b"0.0000019", b"1E+06", b"999999.999999"]
-WEIGHTS += [b"0.1", b"2.675"]
+WEIGHTS = b"1 0001.50 .25 3. 1e-6 0.0000019 1E+06 999999.999999 0.1 2.675".split()
 
 
 @given(st.lists(lines, max_size=8).map(b"".join))
 @example(b"".join(b"%b\ngood 2 3:0.5\n" % line for line in BAD_LINES))
-@example(b"id:with:colons " + b" ".join(b"%d:%b" % each for each in enumerate(WEIGHTS)) + b"\n")
+@example(b"a:b " + b" ".join(b"%d:%b" % (TOP - i, w) for i, w in enumerate(WEIGHTS)) + b"\n")
+@example(b"v 7:1\nthe_same 7:1\n")
 @example(b"v %d:5 %d:5\n" % (TOP, TOP + 1))
 @example(b"v 1:2\r3 4:5\r\n\n\r5:6\n7 8:9:1\n")
 def test_weighted_lines_are_read_as_the_naive_reader_reads_them(block):
