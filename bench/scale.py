@@ -126,16 +126,13 @@ def on_cluster(folder: Path, records: int) -> Iterator[dict[str, Any]]:
             "Spark": lambda: spark_runs.ours(data, 2),
         }
         for name, job in jobs.items():
-            before, run = os.times(), job()
-            after = os.times()
-            # Hadoop's containers are no children of this process, and are in its own figure.
-            cpu = run.cpu or sum(after[2:4]) - sum(before[2:4])
+            run = job()
             yield {
                 "records": records,
                 "output": name,
                 "bytes": data.stat().st_size,
                 "seconds": run.seconds,
-                "cpu": cpu,
+                "cpu": run.cpu,
                 "load": os.getloadavg()[1],
                 "digest": "" if run.pairs is None else digest(run.pairs),
                 "bytes shuffled": run.shuffled,

@@ -163,8 +163,9 @@ def on_cluster(runs: list[dict[str, Any]]) -> Iterator[str]:
         if not run["digest"]:
             floor = run["seconds"]
         answer = run["digest"] and f"`{run['digest']}`"
+        cpu = "–" if run["cpu"] is None else f"{run['cpu']:,.0f}"
         yield (
-            f"| {run['records']:,} | {run['output']} | {run['cpu']:,.0f} | {run['seconds']:,.0f} | "
+            f"| {run['records']:,} | {run['output']} | {cpu} | {run['seconds']:,.0f} | "
             f"{run['load']:.0f} | {run['seconds'] / floor:.2f} | "
             f"{run['bytes shuffled'] / run['bytes']:.2f} | {answer} |"
         )
@@ -387,7 +388,7 @@ CLUSTER = """
 
 In two rounds, on the same two cores: Hadoop with HDFS, YARN and two NodeManagers, Spark with two
 threads. *Identity* is a job of `cat` and `cat`. *Shuffled* is what travels, packed. CPU seconds are
-those of all processes but HDFS and the resource manager.
+those of all processes but HDFS and the resource manager; Spark does not tell them.
 
 """
 REAL = """
