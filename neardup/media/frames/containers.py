@@ -36,6 +36,7 @@ REASONS = (
     *(NO_VIDEO, NO_FRAMES, UNKNOWN_CODEC, ENCRYPTED),
 )  # and those of reading/decoders.py
 MAX_PIXELS = 1 << 28  # maximum for a frame
+HDR = {16, 18}  # transfer functions of FFmpeg: PQ (SMPTE 2084) and HLG
 TRACKS = {"video": "pictures", "audio": "sound", "subtitle": "subtitles"}  # words for types
 # Containers that begin with a signature.
 SIGNED = [
@@ -194,6 +195,9 @@ def tracks_of(container: InputContainer) -> dict[str, list[str]]:
     for kind, word in TRACKS.items():
         many = sum(each.type == kind and not _is_cover(each) for each in container.streams)
         holds += [f"{word} {k}" if k > 1 else word for k in range(1, many + 1)]
+    known = [each.codec_context for each in container.streams if each.codec_context is not None]
+    holds += ["surround sound"] * any((getattr(of, "channels", 0) or 0) > 2 for of in known)
+    holds += ["HDR"] * any(getattr(of, "color_trc", 0) in HDR for of in known)
     spoken = {each.metadata.get("language") or "und" for each in container.streams.audio}
     return {"holds": holds, "languages": sorted(spoken) if "und" not in spoken else []}
 

@@ -5,6 +5,7 @@ A rule orders facts: those of the file (bytes, date, …), and those that `origi
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from neardup.reading.field_values import rules_in
 
 Facts = dict[str, Any]
 Rule = Callable[[str, Facts], Any]  # of an id and facts; the one with the least value is kept
+SIDECARS = (b".xmp", b".aae", b".srt", b".ass", b".vtt")
 DEEPEST = 8  # crops of crops …
 LENGTHS = 1.1  # lengths that differ by less are the same, for max:seconds
 PICTURES = "straight,max:detail,max:pixels,firsthand,min:bytes"
@@ -98,6 +100,19 @@ def set_cuts(facts: Sequence[Facts], crops: Sequence[tuple[int, int, int]]) -> N
         np.maximum.at(cut, of_crop, cut[of_whole] + less)
     for of, value in zip(facts, cut.tolist()):
         of["cut"] = value
+
+
+def add_sidecar(facts: Facts, path: bytes) -> None:
+    """Add "sidecar" to what a file holds if its edits, notes or subtitles are in a file beside it.
+
+    Such a file is a.xmp or a.jpg.xmp beside a.jpg.
+    """
+    holds, names = facts.get("holds"), (path, os.path.splitext(path)[0])
+    if holds is None or "sidecar" in holds:
+        return
+    ends = [end for each in SIDECARS for end in (each, each.upper())]
+    if any(os.path.exists(name + end) for name in names for end in ends):
+        facts["holds"] = [*holds, "sidecar"]
 
 
 def in_order(facts: Sequence[Facts], ids: Sequence[str], rules: Sequence[Rule]) -> list[int]:

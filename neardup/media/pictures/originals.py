@@ -38,7 +38,7 @@ Facts = dict[str, Any]
 Levels = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 
-VERSION = 4  # must change with the facts
+VERSION = 5  # must change with the facts
 TILE, TILES = 32, 500  # pixels a side, and the number of tiles that are looked at
 WEB = 3  # the coding of formats into which web sites convert pictures
 OF_PLAIN = 2.5  # how far the noise of the strongest tiles is above that of the plainest
@@ -222,10 +222,11 @@ POOR = 18.0  # step of a JPEG file of quality 35
 LOUDER = (2.5, 12.0)  # decibels: least, of the middle frequencies, and most, of any
 IN_A_CELL, OTHERS = 0.4, 1.15  # share of the mean energy; maximum ratio of most cells
 GREY, COLOURED = 2.0, 5.0  # mean saturation, 0 … 255
+ADD_DETAIL = {"enlarged", "compressed", "256 colours", "text", "sharpened", "noise"}
 MAX_REFERENCES = 32  # pictures of a group
 AGAIN, FINE = 1.3, 2.0  # ratio of steps; a step that does not matter
 CLIPPED = 0.004  # share of the values that are the largest
-MOSTLY = 0.5  # share of the bytes of two files
+MOSTLY, UNCHANGED = 0.5, 0.9  # shares of the bytes of two files, and of the levels of a look
 TINT = 40  # levels between two colours less those in the other picture
 BRIGHTER, OTHER = 6.0, (1.08, 1.2)  # levels; ratios of contrasts, and of saturations
 
@@ -413,6 +414,7 @@ def doubt(kept: Facts, removed: Facts) -> str:
     words = list(kept.get("changes", ()))
     toned = {"grey", "clipped"} & {*words, *removed.get("changes", ())}
     words += ["colours"] * (not toned and other_colours(kept, removed))
+    words += ["less detail"] * ("less detail" not in words and _loses_detail(kept, removed))
     both = kept, removed
     unknown = len({bool(of.get("spectrum")) for of in both}) > 1
     unknown |= not any(of.get("spectrum") or of.get("look") for of in both)
@@ -425,10 +427,27 @@ def doubt(kept: Facts, removed: Facts) -> str:
     return ",".join(words + ["not measured"] * unknown)
 
 
+def _loses_detail(kept: Facts, removed: Facts) -> bool:
+    """Return whether a picture or video was removed for a change, but has more detail."""
+    changes = set(removed.get("changes", ()))
+    more = removed.get("detail", 0) > SAME_DETAIL * kept.get("detail", 0)
+    comparable = "damaged" in changes or _same_length(kept, removed)
+    return bool(changes and not changes & ADD_DETAIL and more and comparable)
+
+
 def is_altered(a: Facts, b: Facts) -> bool:
-    """Return whether two pictures differ, though their files have most bytes in common."""
-    if a.get("shown") == b.get("shown") or not all(of.get("sketch") for of in (a, b)):
+    """Return whether two pictures of one size differ, though most of their bytes or levels do not.
+
+    Levels are of lossless files without a palette: in compressed ones, all differ by a little.
+    """
+    alike = all(a.get(name) == b.get(name) for name in ("width", "height"))
+    if a.get("shown") == b.get("shown") or not (alike and a.get("sketch") and b.get("sketch")):
         return False
+    lossless = (
+        not any(of["coding"] or of["palette"] for of in (a, b)) and a["digest"] != b["digest"]
+    )
+    if lossless and (_levels(a["look"]) == _levels(b["look"])).mean() >= UNCHANGED:
+        return True
     return shared(a["sketch"], b["sketch"]) >= MOSTLY
 
 

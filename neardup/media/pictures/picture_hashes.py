@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neardup.media.pictures import originals, perceptual_hash, picture_parts, pictures
-from neardup.media.pictures.keep_rules import set_cuts
+from neardup.media.pictures.keep_rules import add_sidecar, set_cuts
 from neardup.media.pictures.originals import Facts
 from neardup.media.pictures.perceptual_hash import (
     ALL_EIGHT,
@@ -238,6 +238,7 @@ def compared(
     for outcome in measure(file for file, _ in found):
         if not isinstance(outcome.result, Failure):
             of_path[outcome.file.path].update(outcome.result)
+            add_sidecar(of_path[outcome.file.path], outcome.file.path)
     hashes = [of.hashes for _, of in found]
     for copies in _without_marks(group, hashes, distance, counted):
         some = [group[k] for k in copies]

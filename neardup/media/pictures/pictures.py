@@ -59,7 +59,7 @@ MAX_MEASURED_SIDE = 5000  # pixels a side, to compare copies
 STRIP = 256  # rows that are copied at once
 COLOURS, TINTS = 200, 8  # pixels a side, of which colours are taken; of the fact "tints"
 LOSSLESS, SHOWN, DEEP = "lossless", "shown", "deep"  # what `_opened` adds to `info`
-FACTS = 9  # the version of what `measured` returns: must change with it
+FACTS = 10  # the version of what `measured` returns: must change with it
 PAPER = 208  # the least level of grainy white
 FLAT = 0.8  # share of pixels equal to the next one, in a drawing; a dithered photo has fewer
 CODECS = dict.fromkeys(("JPEG", "MPO", "HEIF"), 1)
@@ -87,7 +87,12 @@ OTHER_DECODERS = {  # by format, as Pillow names it: first bytes, and how to get
     "AVIF": (rb"....ftypavi[fs]", "pip install --upgrade pillow"),
     "JXL": (rb"\xff\x0a|\0\0\0\x0cJXL ", "convert JPEG XL to another format"),
 }
-ORIENTATION, EXIF, TAKEN, CHANGED = 0x112, 0x8769, 0x9003, 0x132  # tags
+ORIENTATION, EXIF, TAKEN, CHANGED, GPS = 0x112, 0x8769, 0x9003, 0x132, 0x8825  # tags
+# A title, description, keyword or rating, or how a picture was generated: of EXIF, PNG and XMP.
+TEXTS = {*["Title", "Description", "parameters", "prompt", "workflow"], *range(40091, 40096), 270}
+IPTC, XMP = b"8BIM\x04\x04", b"<x:xmpmeta"
+XMP_TEXT = re.compile(rb"dc:(?:title|description|subject)|xmp:Rating\W{1,2}[1-5]|lr:hierarchical")
+MAX_XMP = 1 << 16  # bytes that are searched
 LAYERS, DNG = 37724, 50706  # tags of TIFF: layers of Photoshop; the version of a raw file
 # Files of cameras that look like TIFF, and of which Pillow decodes only a preview.
 RAW = {
@@ -212,10 +217,12 @@ def measured(path: bytes) -> originals.Facts:
     """Return facts that distinguish originals from copies; RefusedError if it cannot be decoded."""
     with _opened(path, "RGB", MAX_MEASURED_SIDE) as (image, _):
         with open(path, "rb") as file:
-            more = ["video"] * bool(VIDEO.search(file.read(SEARCHED), 32))
+            data = file.read(SEARCHED)
+        more = ["video"] * bool(VIDEO.search(data, 32))
         facts: originals.Facts = {**_measured(image), "file": digest_of(path).hex()}
         shown = facts["file"] if facts["frames"] > 1 else f"{_checksum(image):08x}"
         facts.update(shown=shown, sketch=sketch_of(path))
+        more += ["text"] * ("text" not in facts["holds"] and _has_text(data))
         return {**facts, "holds": facts["holds"] + more}
 
 
@@ -250,11 +257,14 @@ def _measured(image: Image.Image) -> originals.Facts:
     tints = colours.resize((TINTS, TINTS), Image.Resampling.BOX).convert("RGB")
     tints = _upright(tints, _exif(image).get(ORIENTATION, 1))
     several = int(getattr(image, "n_frames", 1)) > 1
+    said: dict[Any, Any] = {**image.info, **_exif(image)}
     holds = {
         "16 bits": image.info[DEEP],
         "transparency": bool((np.asarray(colours.getchannel("A")) < 255).any()),
         "layers": LAYERS in getattr(image, "tag_v2", ()) or (image.format == "PSD" and several),
         "other picture": image.format == "MPO" and several,
+        "place": bool(said.get(GPS)),
+        "text": any(said.get(name) for name in TEXTS),
     }
     flat = (np.diff(grey, axis=1) == 0).mean()
     tables = getattr(image, "quantization", None) or {0: [0] * 64}
@@ -276,6 +286,12 @@ def _measured(image: Image.Image) -> originals.Facts:
         "coding": 0 if image.info.get(LOSSLESS) else CODECS.get(image.format or "", 0),
         "holds": [word for word, there in holds.items() if there],
     }
+
+
+def _has_text(data: bytes) -> bool:
+    """Return whether a file has a title, keywords or a rating, as XMP or IPTC."""
+    start = data.find(XMP)
+    return IPTC in data or (start >= 0 and bool(XMP_TEXT.search(data, start, start + MAX_XMP)))
 
 
 def _small(image: Image.Image) -> tuple[NDArray[np.uint8], dict[int, Any]]:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from neardup.lines.answer_lines import IDENTICAL, as_decimals
 from neardup.media.pictures import originals
-from neardup.media.pictures.keep_rules import Facts, Rule, in_order, number, set_cuts
+from neardup.media.pictures.keep_rules import Facts, Rule, add_sidecar, in_order, number, set_cuts
 from neardup.media.videos.common import Stretch
 from neardup.media.videos.runs import (
     ONE_PICTURE,
@@ -30,6 +30,7 @@ from neardup.media.videos.runs import (
     VideoPair,
     pair_runs,
 )
+from neardup.reading.folder_walk import path_of
 from neardup.reading.row_files import fields_table
 from neardup.runtime.program import WireError, shown
 from neardup.runtime.summary import many
@@ -170,6 +171,8 @@ def ranked(
     nothing else shows that they are copies.
     """
     alike = [pair for pair in found.pairs if not _is_part(pair)]
+    for k in {k for pair in alike for k in pair[:2]}:
+        add_sidecar(found.facts[k], path_of(found.ids[k]))
     compare(alike, found.facts)
     ids, facts = found.ids, found.facts
     by_id = sorted(range(len(ids)), key=ids.__getitem__)

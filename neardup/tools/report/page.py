@@ -37,6 +37,7 @@ DOUBTS = {  # what `originals` finds, in plain words
     "clipped": "too bright or too dark in parts",
     "text": "overlaid with text",
     "first frame": "similar in the first frame only",
+    "less detail": "less detailed",
     "frames": "compared in five frames only",
     "language": "in another language",
     "one picture": "of one picture, with other sound",
@@ -125,11 +126,12 @@ def names(files: list[str]) -> str:
 def doubt_text(words: str) -> str:
     """Describe why a removal is doubtful, given the words of an answer.
 
-    >>> doubt_text("mirrored,colours")
-    'doubtful: the kept one may be mirrored; the two differ in colours'
+    >>> doubt_text("mirrored,colours,no sound")
+    'doubtful: the kept one may be mirrored, without sound; the two differ in colours'
     """
-    changes = [DOUBTS.get(word, word) for word in words.split(",") if word != "colours"]
-    colours = ["the two differ in colours"] * (words.split(",")[-1] == "colours")
+    found = [re.sub("^no ", "without ", word) for word in words.split(",")]
+    changes = [DOUBTS.get(word, word) for word in found if word != "colours"]
+    colours = ["the two differ in colours"] * ("colours" in found)
     kept = [f"the kept one may be {', '.join(changes)}"] if changes else []
     return f"doubtful: {'; '.join([*kept, *colours])}"
 

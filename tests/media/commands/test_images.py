@@ -678,6 +678,12 @@ def test_files_with_the_same_bytes_and_other_pixels_are_all_kept(tmp_path: Path)
     (top / "colours changed.bmp").write_bytes(colours[:90000] + patch + colours[90120:])
     (top / "colours cut.jpg").write_bytes(as_bytes(drawing(7), "JPEG")[:-700] + b"\xff\xd9")
     saved(drawing(7), top / "colours whole.jpg")
+    page = Image.new("RGB", (320, 240), "white")
+    for row in range(14):
+        ImageDraw.Draw(page).text((10, 16 * row), f"{row} {'of nobody, or of all ' * 2}", "black")
+    saved(page, top / "page.png")
+    ImageDraw.Draw(page).rectangle((12, 19, 14, 21), "white")  # in its second line
+    saved(page, top / "page changed.png", compress_level=1)
     result = images(tmp_path, top, output="removed")
     gone = {name for name, _ in names_in(result)}
     assert {name.partition(" with")[2] for name in gone} == {" a comment.jpg"}, gone

@@ -74,14 +74,16 @@ def test_the_facts_name_what_else_a_file_holds(tmp_path: Path) -> None:
     with av.open(str(tmp_path / "a.mkv"), "w") as file:
         stream: Any = file.add_stream("libx264", rate=25)
         stream.width, stream.height, stream.pix_fmt = 160, 96, "yuv420p"
-        tracks: list[Any] = [file.add_stream("aac", rate=16000, layout="mono") for _ in "ab"]
+        stream.codec_context.color_trc = 16
+        layouts = "mono", "5.1"
+        tracks: list[Any] = [file.add_stream("aac", rate=16000, layout=of) for of in layouts]
         for track, language in zip(tracks, ("eng", "deu")):
             track.metadata["language"] = language
         for picture in scene(1, 3):
             file.mux(stream.encode(av.VideoFrame.from_ndarray(picture, "rgb24")))
         file.mux(stream.encode(None))
     facts = read(tmp_path / "a.mkv").facts
-    assert facts["holds"] == ["pictures", "sound", "sound 2"]
+    assert facts["holds"] == ["pictures", "sound", "sound 2", "surround sound", "HDR"]
     assert facts["languages"] == ["deu", "eng"]
 
 

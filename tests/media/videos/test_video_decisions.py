@@ -1,5 +1,8 @@
 """Which of several similar videos is the original, where that is in doubt, and what is removed."""
 
+import os
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +19,7 @@ from neardup.media.videos.video_decisions import (
     links,
     removed,
 )
+from neardup.reading.folder_walk import path_id
 
 COUNT = 9
 ranks = st.tuples(st.integers(0, COUNT - 1), st.integers(0, COUNT - 1))
@@ -156,6 +160,17 @@ def test_of_equal_videos_the_one_with_more_sound_is_kept() -> None:
     some = [facts(holds=["pictures", "sound"], bytes=1)]
     some += [facts(holds=["pictures", "sound", "sound 2"])]
     assert order_of(some, [pair(0, 1)]) == [1, 0]
+
+
+def test_of_equal_videos_the_one_with_subtitles_beside_it_is_kept(tmp_path: Path) -> None:
+    some = [facts(holds=["pictures"], bytes=1), facts(holds=["pictures"])]
+    (tmp_path / "b 1.srt").touch()
+    ids = [path_id(os.fsencode(tmp_path / name)) for name in ("a.mp4", "b 1.mp4")]
+    videos = FoundPairs(ids, some, [60.0] * 2, 0, [pair(0, 1)], [])
+    for keep, kept, words in ((VIDEOS, 1, b""), ("min:bytes", 0, b"no sidecar")):
+        (line,) = decide(videos, keep_rules(keep), 0.8, False).removed
+        _, other, _, doubts = line.rstrip(b"\n").split(b"\t")
+        assert (other.decode(), doubts) == (ids[kept], words)
 
 
 @pytest.mark.parametrize("keep", ["max:bytes", "min:bytes", "min:seconds"])
