@@ -35,6 +35,7 @@ FILE_PLACES = 1 << LINE_BITS  # from one file to the next
 AGAIN = "name the same files in the same order, or run the whole job again"
 TO_FOLDER = "write a file for each of them: -o FOLDER/"
 CONVERT = "convert them first: neardup convert FILE… > ALL.jsonl"
+TABS = 3  # of a decided line; with --merge it has another one
 MAX_BYTES = 130 << 20  # maximum length of a decided line, which has two ids
 
 
@@ -230,6 +231,8 @@ class Places:
     def __iter__(self) -> Iterator[int]:
         for place, line in self._left:
             self._open, (_, self._id) = True, parse_decided(line)
+            if not self.added and line.count(b"\t") > TABS:
+                raise StageError("decided with --merge; give step.py keep the same --merge, too")
             yield place
             self._open = False
 

@@ -8,6 +8,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from hashlib import blake2b
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -51,6 +52,7 @@ IDF_WITHIN = (
     "--within cannot be used with weights by idf, which need the tokens of all records; use "
     "--weights tf, or none"
 )
+BY = b"!"  # before edges: the options that they were made with; sorts before all tagged ids
 
 
 class Settings(NamedTuple):
@@ -64,7 +66,7 @@ class Settings(NamedTuple):
     parse: Parser
     output: Output
     tag: Tag | None  # sent with ids
-    mark: int  # of keys on lines
+    way: int  # a hash of output options, see `mark`
     rule: type[Rule]
     against: bool
     between: bool
@@ -123,7 +125,7 @@ class Settings(NamedTuple):
             parse=form.parser(weights.repeats, weights.own) if weights else form.parser(),
             output=output,
             tag=tag,
-            mark=mark,
+            way=mark,
             rule=rule,
             against=bool(options.against),
             between=options.between,
@@ -154,6 +156,17 @@ class Settings(NamedTuple):
             **self.form.key_options(),
             "--max-line": str(self.max_line >> 20),
         }
+
+    @property
+    def mark(self) -> int:
+        """A hash that is XORed into keys on lines, so that mapper and reducer have the same one."""
+        return self.way ^ (self.not_pairs.mark if self.not_pairs else 0)
+
+    @property
+    def decides_by(self) -> bytes:
+        """A line before all edges, so that reducer and decision have the same options."""
+        by = self.mark, self.request.measure, self.threshold
+        return BY + blake2b(repr(by).encode(), digest_size=8).hexdigest().encode() + b"\t\n"
 
     def probe(self) -> str:
         """Return a digest that differs if another version would make other keys."""
@@ -391,7 +404,6 @@ def _decision(
         kept_first = f"longest,{keep}" if nested else keep
         tag = tag_of_records(kept_first if output.decides == RECORDS else "smallest")
     keeps = keep if output.decides == RECORDS else ""
-    by_values = ""
     if form.values and form.pairs_by_value:
         by_values = form.values.flag
         if kind == "links" and not form.values.equal:
@@ -404,7 +416,8 @@ def _decision(
                 f"{options.measure}; use --output pairs"
             )
         tag = (tag or COLLECTION)._replace(valued=True, apart=not form.values.equal)
-    mark = mark_of(output.decides, keeps, bool(options.against), options.between, by_values)
+    more = *map(str, filter(None, [form.values])), *[rule] * (rule != next(iter(RULES)))
+    mark = mark_of(output.decides, keeps, bool(options.against), options.between, more)
     return tag, mark, RULES[rule]
 
 

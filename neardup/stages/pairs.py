@@ -37,7 +37,7 @@ from neardup.lines.answer_lines import (
 )
 from neardup.lines.id_lines import SharedIds
 from neardup.lines.keyed_lines import KEY_BITS, format_keyed_lines
-from neardup.options.settings import Settings
+from neardup.options.settings import BY, Settings
 from neardup.reading.blocks import NEW, Block, blocks_of, in_task
 from neardup.reading.dialects import as_in_file
 from neardup.reading.input_check import NOT_UTF8, BadLine
@@ -245,7 +245,10 @@ def reduce_buckets(
     """
     ids = id_lines.Parted(blocks)
     some = batches_of_lines(ids.before, counters)
-    yield from join_buckets(some, settings, counters, settings.mark)
+    by = settings.decides_by if settings.output.decides else b""
+    for lines in join_buckets(some, settings, counters, settings.mark):
+        yield by + lines
+        by = b""
     if ids and settings.output.decides != RECORDS:
         first = shown(id_lines.MARK + next(ids.ids))
         raise StageError(f"got the id {first}: mapper and reducer need the same --output")
@@ -341,7 +344,7 @@ def decide_edges(
     tag = settings.tag
     assert tag
     with empty_file() as file, empty_file() as named:
-        ids = id_lines.Parted(blocks)
+        ids = id_lines.Parted(_edges_of(blocks, settings))
         edges = EdgeFile(file, ids.before, tag, counters, memory // edge_groups.RECORD_BYTES)
         how = settings, counters, SharedIds(ids), partial(_write_hashes, named)
         if edges.fits:
@@ -353,6 +356,20 @@ def decide_edges(
             how[2].report(counters)
         for rows in grouped(pieces_of(named)) if named.tell() else ():
             counters.add(SHARED_NAMES, len(rows) - len(starts_of_runs(rows[:, 0])))
+
+
+def _edges_of(blocks: Iterable[bytes], settings: Settings) -> Iterator[bytes]:
+    """Yield sorted blocks without the lines of `decides_by`; StageError if one is another."""
+    for block in blocks:
+        while block.startswith(BY):
+            by, _, block = block.partition(b"\n")
+            if by.rstrip(b"\t") != settings.decides_by.rstrip():
+                raise StageError(
+                    "these edges were not made with the options given here: reducer.py and step.py "
+                    "decide need the same --output, --measure, --threshold, --rule, --keep, "
+                    "--against, --between, --not-pairs, --within, --across"
+                )
+        yield block
 
 
 def _write_hashes(file: IO[bytes], hashes: np.ndarray) -> None:

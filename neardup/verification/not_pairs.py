@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neardup.lines.keyed_lines import HASH_BITS
 from neardup.lines.tagged_ids import Tag
 from neardup.runtime.program import StageError, WireError, shown
 from neardup.sets.ragged import Ragged
@@ -108,21 +109,24 @@ class NotPairs:
 
     by_ids: {two ids in order: the digests of which both must have one, or none for any}; by_sets:
     two digests in order; tag: the format of ids in buckets, or None.  A record is *apart* if its
-    id is in `by_ids`: then it may lack a partner that its copies have.
+    id is in `by_ids`: then it may lack a partner that its copies have.  mark: 40 bits of a hash of
+    the file, to be XORed into keys on lines, so that mapper and reducer have the same one.
     """
 
     by_ids: Mapping[Two, frozenset[bytes]]
     by_sets: frozenset[Two]
     tag: Tag | None = None
+    mark: int = 0
 
     @classmethod
     def read(cls, name: str, making: str) -> NotPairs:
         """Read a verdict file, or a plain list; StageError for any other file."""
         path = Path(name)
         data = path.read_bytes()
+        mark = int.from_bytes(blake2b(data, digest_size=HASH_BITS // 8).digest(), "big")
         if not data.startswith(MARK):
             listed = _listed(name, data.removeprefix(BOM_UTF8))
-            return cls(dict.fromkeys(listed, frozenset()), frozenset())
+            return cls(dict.fromkeys(listed, frozenset()), frozenset(), mark=mark)
         found, whole = read_verdicts(path, making)
         if whole < len(data):
             raise StageError(
@@ -136,7 +140,7 @@ class NotPairs:
                 ids = _two(*verdict.ids)
                 by_ids[ids] = by_ids.get(ids, frozenset()) | {verdict.sets[0]}
         by_sets = (_two(*verdict.sets) for verdict in different if len(set(verdict.sets)) == 2)
-        return cls(by_ids, frozenset(by_sets))
+        return cls(by_ids, frozenset(by_sets), mark=mark)
 
     @cached_property
     def _ids(self) -> frozenset[bytes]:

@@ -234,7 +234,8 @@ class PairJoin:
             raise StageError(
                 "these keys were not made with the options given here: mapper and reducer need the "
                 f"same --scheme{own and f' ({own})'}, --measure, --threshold, --seed, "
-                "--counts, --verify, and --output, --keep, --against, --between, --within, --across"
+                "--counts, --verify, and --output, --rule, --keep, --against, --between, "
+                "--not-pairs, --within, --across"
             )
 
     def _written(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:

@@ -9,7 +9,7 @@ from neardup.reading.input_check import REASONS
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError
 from neardup.stages import pairs as stage
-from neardup.stages.pairs import dedup_pairs, keyed, parsed, reduce_buckets
+from neardup.stages.pairs import decide_edges, dedup_pairs, keyed, parsed, reduce_buckets
 from tests.support.drawn import mapped, pairs_in, record_lines, settings_of
 
 RECORDS = {
@@ -19,6 +19,7 @@ RECORDS = {
     **{b"alone%d" % k: range(100 * k, 100 * k + 9) for k in range(1, 30)},
 }
 DATA = record_lines(RECORDS)
+TWO_SITES = record_lines(dict.fromkeys([b"a1", b"a2", b"b1"], range(20)))
 
 
 def read(blocks, *flags):
@@ -85,6 +86,42 @@ def test_the_reducer_counts_what_it_reads_and_writes():
     assert counters.counts["keyed lines"] == len(lines) == 15 * len(RECORDS)
     assert counters.counts["pairs"] == counters.counts["candidate pairs"] == 3
     assert 15 <= counters.counts["buckets with more than one record"] <= 30
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--threshold=0.8"],
+        ["--measure=dice"],
+        ["--rule=cluster"],
+        ["--keep=longest"],
+        ["--against=old"],
+        ["--not-pairs=/dev/null"],
+        ["--within=id:(.)"],
+        ["--across=id:(.)"],
+    ],
+)
+def test_reducer_and_decision_need_the_same_options(flags: list[str]) -> None:
+    usual, other = settings_of("--output=removed"), settings_of("--output=removed", *flags)
+    message = "these edges were not made with the options given here"
+    for there, here in [(usual, other), (other, usual), (other, other), (usual, usual)]:
+        lines = mapped(TWO_SITES, there)
+        edges = b"".join(reduce_buckets([b"".join(lines)], there, Counters("reducer")))
+        blocks = sorted(edges.splitlines(keepends=True))
+        if there is here:
+            assert list(decide_edges(blocks, here, Counters("decide")))
+        else:
+            with pytest.raises(StageError, match=message):
+                list(decide_edges(blocks, here, Counters("decide")))
+
+
+@pytest.mark.parametrize("flags", [["--rule=cluster"], ["--within=id:(.)"]])
+def test_mapper_and_reducer_need_the_same_options(flags: list[str]) -> None:
+    usual, other = settings_of("--output=removed"), settings_of("--output=removed", *flags)
+    for there, here in [(usual, other), (other, usual)]:
+        lines = b"".join(mapped(TWO_SITES, there))
+        with pytest.raises(StageError, match="these keys were not made with"):
+            list(reduce_buckets([lines], here, Counters("reducer")))
 
 
 def deduped(*lines):

@@ -20,6 +20,7 @@ from tests.support.cases import in_turn
 from tests.support.decision_oracle import Gone, Line, cluster, direct, similarities
 from tests.support.engines import (
     DECIDING,
+    KEEP,
     NEARDUP,
     RUN_HADOOP,
     RUN_LOCAL,
@@ -310,6 +311,17 @@ def test_in_another_format(name: str, target: str, tmp_path: Path) -> None:
         found = read(path.name, path.read_bytes(), "text")
     gone = direct(lines, similarities(lines, Fraction("0.8")), "first")
     assert check(found, rows, gone, 0) > 2
+
+
+def test_a_decision_with_merge_is_not_kept_without_it(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,t,text\n1,a,x y z\n2,b,x y z\n")
+    decided = tmp_path / "decided"
+    decided.write_bytes(b"8000000000000001\t2\t1\t1.000000\t8000000000000000\n")
+    words = [*KEEP, "--output=kept", "--decided", decided, tmp_path / "a.csv"]
+    without = run(words, tmp_path)
+    assert (without.code, b"x y z" in without.out) == (1, False)
+    assert "give step.py keep the same --merge" in without.err
+    assert succeed([*words, "--merge=t:|"], tmp_path).out == b"id,t,text\n1,a|b,x y z\n"
 
 
 def test_marked_rows_are_merged(tmp_path: Path) -> None:

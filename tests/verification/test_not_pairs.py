@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,8 @@ from tests.support.deciding import (
     reduced,
 )
 from tests.support.decision_oracle import Line, cluster, components, direct
-from tests.support.drawn import settings_of
+from tests.support.drawn import mapped, record_lines, settings_of
+from tests.support.drawn import reduced as reduced_lines
 
 Two = tuple[int, int]
 HEADER = b"#neardup-verdicts\t--input=shingles --clean= --shingle=\n"
@@ -113,6 +115,21 @@ def test_removals_are_those_of_the_pairs_that_are_left(
     found = decide(lines, with_file(listed(lines, chosen, judged), flags), sizes)
     gone = direct(lines, pairs, "first")
     assert found.lines == [decided_line(lines, each) for each in gone]
+
+
+@pytest.mark.parametrize("output", ["pairs", "removed", "clusters", "links"])
+def test_mapper_and_reducer_need_the_same_list(output: str, tmp_path: Path) -> None:
+    (tmp_path / "ids").write_bytes(b"a\tb\n")
+    (tmp_path / "others").write_bytes(b"a\tc\n")
+    lists = [[], [f"--not-pairs={tmp_path}/ids"], [f"--not-pairs={tmp_path}/others"]]
+    for there, here in product(lists, repeat=2):
+        mapper, reducer = (settings_of(f"--output={output}", *flags) for flags in (there, here))
+        lines = mapped(record_lines({b"a": [1, 2], b"b": [1, 2], b"c": [1, 2]}), mapper)
+        if there == here:
+            assert reduced_lines(lines, reducer)
+        else:
+            with pytest.raises(StageError, match=r"these keys were not made with .*--not-pairs"):
+                reduced_lines(lines, reducer)
 
 
 @given(cases(), st.sampled_from(["0.6", "0.8", "1"]), SIZES)
