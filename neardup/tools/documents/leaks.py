@@ -29,7 +29,7 @@ from neardup.options.settings import Settings, form_of
 from neardup.options.table import Options
 from neardup.reading import shingling
 from neardup.reading.blocks import NEW, Block, file_places
-from neardup.reading.input_check import NO_SHINGLES
+from neardup.reading.input_check import NO_SHINGLES, BadLine
 from neardup.reading.input_files import InputFile, Unchanged, check_files, check_regular
 from neardup.reading.input_format import InputFormat
 from neardup.reading.row_files import fields_table
@@ -39,7 +39,7 @@ from neardup.runtime.flags import flags, read
 from neardup.runtime.program import StageError, UsageError, escaped, one_of, printable, to_add
 from neardup.runtime.summary import BAD, QUIET, SINGLE, VERBOSE, bad_lines, judged, many
 from neardup.similarity.measures import fraction_text
-from neardup.stages.pairs import parsed
+from neardup.stages.pairs import parsed, reject
 from neardup.tools.documents import common_passages
 from neardup.tools.documents.common_passages import WholeTexts
 from neardup.tools.documents.findings import OPTIONS, Check, Finding, key_of
@@ -55,7 +55,7 @@ MAX_PLACE = 5000
 FOUND, UNSEARCHED = 1, 3  # exit codes
 ALLOW = "--allow-unsearched"
 TRAINING = ""  # in counts, for the records of all training files
-WORDLESS = "test records without words"
+WORDLESS, NO_WORDS = "test records without words", "no words"
 MAX_LISTED, SHOWN_TEXTS = 100, 3
 DESCRIPTION = """Find which records of test sets are in training data.
 
@@ -256,6 +256,7 @@ class LeakSearch:
         self.settings, self.tests, self.files = settings, tests, files
         said = QUIET if verbosity >= VERBOSE else verbosity  # the run prints bad lines with -v
         self.counters = {name: Counters(NAME, "", "", said) for name in (*tests, TRAINING)}
+        self.wordless = Counters(NAME, "", "", verbosity)
         self.leaked: dict[str, set[int]] = {name: set() for name in tests}  # lines
         self.removed = 0  # training records
         self.marks = False  # whether texts are as in their fields, for `--by passages`
@@ -276,6 +277,9 @@ class LeakSearch:
                         continue
                     if (found := self.texts.add(text)) is None:
                         counters.add(WORDLESS, 1)
+                        shown = record.text.encode("utf-8", "replace")
+                        bad = BadLine(record.line - block.line, shown, NO_WORDS)
+                        reject(block, bad, self.settings, self.wordless)
                     else:
                         self.short.setdefault(found, []).append(record)
             if not counters.counts.get("records") and not bad_lines(counters.counts):
@@ -366,9 +370,13 @@ class LeakSearch:
         """Return {reason: number} of test records, or training lines, that were not compared."""
         counts = self.counters[name].counts
         reasons = {key[len(BAD) :]: n for key, n in counts.items() if key.startswith(BAD)}
-        empty = reasons.pop(NO_SHINGLES, 0)
-        empty += counts.get(WORDLESS if self.texts else "records without shingles", 0)
-        return {**reasons, **({"no words": empty} if empty and name != TRAINING else {})}
+        empty = reasons.pop(NO_SHINGLES, 0) + self._empty(name)
+        return {**reasons, **({NO_WORDS: empty} if empty and name != TRAINING else {})}
+
+    def _empty(self, name: str) -> int:
+        """Return the number of test records without words, or of records without shingles."""
+        what = WORDLESS if self.texts else "records without shingles"
+        return self.counters[name].counts.get(what, 0)
 
     def unsearched(self) -> str:
         """Return how much was not compared, as a clause, or ""."""
@@ -382,7 +390,7 @@ class LeakSearch:
         lines = []
         for name in (*self.tests, TRAINING):
             counts = self.counters[name].counts
-            records = counts.get("records", 0)
+            records = counts.get("records", 0) - self._empty(name) * (name != TRAINING)
             leaked = len(self.leaked.get(name, ()))
             share = f" ({leaked / records:.2%})" if leaked else ""
             line = f"{_escaped(name)}: {leaked:,} of {records:,} records leaked{share}"

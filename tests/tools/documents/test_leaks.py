@@ -305,6 +305,18 @@ def test_what_was_not_compared_needs_an_option(
     assert (allowed.code, told in allowed.err) == (0, True)
 
 
+@pytest.mark.parametrize("options", [[], ["-v"], ["--measure=jaccard", "--clean=punctuation"]])
+def test_a_test_record_without_words_is_named_and_not_counted_as_compared(
+    options: list[str], tmp_path: Path
+) -> None:
+    texts = ["c d", "?!", "e f", "", "c d"]
+    test = write(tmp_path / "q.jsonl", [(f"q{i}", text) for i, text in enumerate(texts)])
+    train = write(tmp_path / "train.jsonl", [("t", "c d")])
+    found = run([*LEAKS, train, "--test", test, *options], tmp_path)
+    assert "2 of 3 records leaked (66.67%); 2 not looked for: 2 no words" in found.err
+    assert ("q.jsonl: line 2: no words: '?!'" in found.err) == ("--measure=jaccard" not in options)
+
+
 def test_names_of_files_are_escaped(tmp_path: Path) -> None:
     for name in ("a\nb.txt", "train.txt"):
         (tmp_path / name).write_text("q 2 3 4\nr x\n")
