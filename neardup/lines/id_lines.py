@@ -72,6 +72,23 @@ def parse_repeated(lines: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
         yield id_, int(count)
 
 
+def shared_ids(removed: np.ndarray, every: Iterable[np.ndarray]) -> np.ndarray:
+    """Return the hashes of ids that more records have than are removed (int64, ascending).
+
+    removed: a hash for each removed record; every: hashes of the ids of all records
+
+    >>> shared_ids(np.array([7, 7, 5, 6]), [np.array([5, 7]), np.array([6, 6, 7])]).tolist()
+    [6]
+    """
+    removed, more = np.unique(removed, return_counts=True)
+    for found in every if len(removed) else ():
+        at = np.minimum(np.searchsorted(removed, found), len(removed) - 1)
+        again, count = np.unique(at[removed[at] == found], return_counts=True)
+        more[again] -= count
+    shared: np.ndarray = removed[more < 0]
+    return shared
+
+
 class Parted:
     r"""Sorted blocks of whole lines, parted into those of ids and all before them.
 

@@ -144,6 +144,7 @@ def valued(batch: Batch, texts: list[str | None], shifts: bool) -> Batch:
         without_shingles=batch.without_shingles,
         halved=batch.halved,
         without_value=len(texts) - len(some),
+        left_ids=(*batch.left_ids, *(id_ for id_, t in zip(batch.ids, texts) if t is None)),
     )
 
 

@@ -61,7 +61,7 @@ def fingerprint_parser(
         numbers = np.array([record.number for record in good], np.uint64)
         ids = [record.id for record in good]
         batch = form.batch(ids, numbers, digits[right[owner]], counts[right])
-        return batch, sorted(flaws.BadLine(r.number, r.shown or r.id, why) for r, why in bad)
+        return batch, sorted(flaws.BadLine(r.number, r.shown or r.id, why, r.id) for r, why in bad)
 
     return parse
 

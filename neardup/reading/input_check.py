@@ -36,11 +36,12 @@ REASONS = (
 
 
 class BadLine(NamedTuple):
-    """A line that is not a record: its number in the block, its bytes, and the reason."""
+    """A line that is not a record: its number in the block, its bytes, the reason, and its id."""
 
     number: int
     text: bytes
     reason: str
+    id: bytes = b""  # b"" if it has none, or an unreadable one
 
 
 Parser = Callable[[bytes], "tuple[Batch, list[BadLine]]"]

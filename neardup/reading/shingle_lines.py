@@ -220,8 +220,9 @@ def sorted_out(
         head = int(lines.heads[i])
         text = lines.text[head : lines.tails[i]]
         id_, *tokens = text.split()
-        reason = flaws.flaw_in(id_) if tokens else flaws.flaw_in(id_) or flaws.NO_SHINGLES
-        bad.append(flaws.BadLine(int(lines.numbers[i]), text, reason or why(tokens)))
+        flaw = flaws.flaw_in(id_)
+        reason = flaw or (why(tokens) if tokens else flaws.NO_SHINGLES)
+        bad.append(flaws.BadLine(int(lines.numbers[i]), text, reason, b"" if flaw else id_))
     return ~flawed, bad
 
 

@@ -84,7 +84,7 @@ def text_parser(
         bad: list[flaws.BadLine] = []
         for record in records(block):
             if record.flaw:
-                bad.append(flaws.BadLine(record.number, record.shown, record.flaw))
+                bad.append(flaws.BadLine(record.number, record.shown, record.flaw, record.id))
             elif isinstance(record.content, str):
                 texts.append(record)
             else:
@@ -114,6 +114,7 @@ def batch_of_texts(
         tuple(numbers[sizes == 0].tolist()),
         numbers[full],
         halved=halved,
+        left_ids=tuple(texts[i].id for i in np.flatnonzero(sizes == 0).tolist()),
     )
 
 
@@ -126,7 +127,8 @@ def _together(texts: Batch, integers: list[Record], gather: flaws.Gather) -> Bat
     both = Ragged.end_to_end([texts.sets, sets])
     ids = [*texts.ids, *(record.id for record in integers)]
     batch = Batch(ids, both, places=places).take(np.argsort(places))
-    return replace(batch, without_shingles=texts.without_shingles, halved=texts.halved)
+    left, halved = texts.without_shingles, texts.halved
+    return replace(batch, without_shingles=left, left_ids=texts.left_ids, halved=halved)
 
 
 def text_lines(block: bytes) -> Iterator[Record]:
@@ -144,6 +146,7 @@ def text_lines(block: bytes) -> Iterator[Record]:
             nul = flaws.NUL_BYTE if b"\0" in text else ""
             flaw = nul or flaws.flaw_in(id_) or flaws.NOT_UTF8 * (flaws.decoded(text) is None)
         words = "" if flaw else str(text, "utf-8", "strict" if sound else "surrogatepass").strip()
+        id_ = b"" if flaw else id_
         yield Record(number, id_, words, flaw or ("" if words else flaws.NO_SHINGLES), line)
 
 
@@ -157,12 +160,13 @@ def row_records(
     content_of = content_of or content
     needs_id = needs_id or fields.needs_id
     for number, line in lines_in(block):
+        id_ = b""
         try:
             row = row_of(line)
-            found = content_of(row, fields)
-            yield Record(number, _id(fields.value(row, fields.id), needs_id), found)
+            id_ = _id(fields.value(row, fields.id), needs_id)
+            yield Record(number, id_, content_of(row, fields))
         except FlawError as flaw:
-            yield Record(number, flaw=str(flaw), shown=json_line(line))
+            yield Record(number, id_, flaw=str(flaw), shown=json_line(line))
 
 
 def lines_in(block: Lines) -> Iterator[tuple[int, Line]]:

@@ -167,7 +167,7 @@ def describe(
     if ids := sorted(filter(None, (report.get("repeated") for report in reports))):
         notes[REPEATED] = f"  ({first_repeated(ids[0], decided=REMOVED in counts)})"
     if SHARED_IDS in counts:
-        notes[SHARED_IDS] = f"  ({_such_as(counts)})"
+        notes[SHARED_IDS] = f"  ({such_as(counts)})"
     promises = [(report["ended"], report["promise"]) for report in reports if report["promise"]]
     promise = max(promises, default=(0, ""))[1]  # the last one: a run may choose another scheme
     if verbosity < VERBOSE:
@@ -302,17 +302,17 @@ def first_repeated(id_: str, decided: bool = False) -> str:
     return f"the first: {shown(id_.encode())}; {what}"
 
 
-def _such_as(counts: Mapping[str, int]) -> str:
+def such_as(counts: Mapping[str, int], kept: str = "kept") -> str:
     """Return examples of the ids that removed and kept records have, and what to type instead.
 
-    >>> _such_as({"such as: v%2C1": 1})
+    >>> such_as({"such as: v%2C1": 1})
     "such as 'v,1'; do not delete by ids; --output kept writes the rows that are kept"
     """
     from urllib.parse import unquote_to_bytes  # here, as few runs need it
 
     named = (name[len(SUCH_AS) :] for name in counts if name.startswith(SUCH_AS))
     ids = ", ".join(shown(id_) for id_ in sorted(map(unquote_to_bytes, named)))
-    return f"such as {ids}; do not delete by ids; --output kept writes the rows that are kept"
+    return f"such as {ids}; do not delete by ids; --output {kept} writes the rows that are kept"
 
 
 def on_hadoop(name: str) -> str:

@@ -315,6 +315,7 @@ class Batch:
     ranks: np.ndarray = field(default_factory=partial(np.empty, (0, 0), np.uint64))
     halved: int = 0  # texts with half a surrogate pair
     without_value: int = 0  # records left out, without a value of --within or --across
+    left_ids: tuple[bytes, ...] = ()  # of those, and of records without shingles
 
     @classmethod
     def end_to_end(cls, parts: Iterable[Batch]) -> Batch:

@@ -80,11 +80,17 @@ def map_records(
     shared: "BloomFilter | None" = None,
 ) -> Iterator[tuple[int, bytes]]:
     """Yield (partition, keyed lines): one line per record and key; `shared` limits the keys."""
-    for batch, keys in keyed(blocks, settings, counters):
+    left: list[bytes] = []
+
+    def lines_of_ids(ids: list[bytes]) -> Iterator[tuple[int, bytes]]:
+        for part, lines in _lines_of_ids([*ids, *left], partitions, shared):
+            counters.add(SHUFFLED, len(lines))
+            yield part, lines
+        left.clear()
+
+    for batch, keys in keyed(blocks, settings, counters, left.extend):
         if settings.lists_ids:
-            for part, lines in _lines_of_ids(batch, partitions, shared):
-                counters.add(SHUFFLED, len(lines))
-                yield part, lines
+            yield from lines_of_ids(new_ids(batch))
         if shared:
             keys = keys.where(shared.has(keys.values))
             some = np.flatnonzero(keys.sizes)
@@ -94,23 +100,26 @@ def map_records(
         for part, lines in format_keyed_lines(batch, keys, partitions, settings.mark):
             counters.add(SHUFFLED, len(lines))
             yield part, lines
+    if settings.lists_ids:
+        yield from lines_of_ids([])
 
 
 def _lines_of_ids(
-    batch: Batch, partitions: int, shared: "BloomFilter | None"
+    ids: list[bytes], partitions: int, shared: "BloomFilter | None"
 ) -> Iterator[tuple[int, bytes]]:
     """Yield (partition, lines) of the ids of new records; `shared` has those that are repeated."""
-    new = np.flatnonzero(batch.places >= NEW)
-    hashes = id_lines.hashes_of([batch.ids[i] for i in new.tolist()])
-    if shared:
-        repeated = shared.has(id_keys(hashes))
-        new, hashes = new[repeated], hashes[repeated]
-    of = hashes % np.uint64(partitions)
+    hashes = id_lines.hashes_of(ids)
+    some = np.flatnonzero(shared.has(id_keys(hashes))) if shared else np.arange(len(ids))
+    of = hashes[some] % np.uint64(partitions)
     order = np.argsort(of, kind="stable")
-    ids, of = [batch.ids[i] for i in new[order].tolist()], of[order]
+    ids, of = [ids[i] for i in some[order].tolist()], of[order]
     starts = starts_of_runs(of).tolist()
     for low, high in zip(starts, [*starts[1:], len(ids)]):
         yield int(of[low]), id_lines.format_ids(ids[low:high])
+
+
+def new_ids(batch: Batch) -> list[bytes]:
+    return [batch.ids[i] for i in np.flatnonzero(batch.places >= NEW).tolist()]
 
 
 def id_keys(hashes: np.ndarray) -> np.ndarray:
@@ -119,10 +128,14 @@ def id_keys(hashes: np.ndarray) -> np.ndarray:
 
 
 def keyed(
-    blocks: Iterable[Block], settings: Settings, counters: Counters
+    blocks: Iterable[Block],
+    settings: Settings,
+    counters: Counters,
+    left_ids: Callable[[list[bytes]], object] = len,
 ) -> Iterator[tuple[Batch, Ragged]]:
     """Parse the blocks; yield batches of records, each with the keys of its records."""
-    return with_keys(portions(parsed(blocks, settings, counters), settings), settings, counters)
+    found = parsed(blocks, settings, counters, left_ids=left_ids)
+    return with_keys(portions(found, settings), settings, counters)
 
 
 def portions(batches: Iterable[Batch], settings: Settings) -> Iterator[Batch]:
@@ -154,10 +167,12 @@ def parsed(
     settings: Settings,
     counters: Counters,
     left_out: Callable[[bytes], object] = len,
+    left_ids: Callable[[list[bytes]], object] = len,
 ) -> Iterator[Batch]:
     """Yield the records of each block; count bad lines, or raise StageError with --strict.
 
     left_out: called with the places (uint64) of bad lines and of records without shingles
+    left_ids: called with the ids of new lines that are not compared, where they can be read
     """
     counters.add("records", 0)
     counters.max_bad = settings.max_bad
@@ -173,6 +188,8 @@ def parsed(
         check_start(block, good, bad_lines, settings, counters)
         numbers = _uncompared(batch, bad_lines)
         left_out(array("Q", [block.first + number for number in numbers]).tobytes())
+        if block.first >= NEW:
+            left_ids([*filter(None, (*(bad.id for bad in bad_lines), *batch.left_ids))])
         for bad in bad_lines:
             reject(block, bad, settings, counters)
         counters.add("records", good)

@@ -39,11 +39,10 @@ import numpy as np
 from neardup.lines.id_lines import hashes_of
 from neardup.lines.keyed_lines import KEY_BITS
 from neardup.options.settings import Settings
-from neardup.reading.blocks import NEW, Block, blocks_of
+from neardup.reading.blocks import Block, blocks_of
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, check_file_name, shown
 from neardup.runtime.summary import SHUFFLED
-from neardup.sets.ragged import Batch, Ragged
 from neardup.stages import candidate_keys
 from neardup.stages.candidate_keys import (
     MAPPED_BYTES,
@@ -53,7 +52,7 @@ from neardup.stages.candidate_keys import (
     mapped,
 )
 from neardup.stages.external_group import NO_ROWS, by_key
-from neardup.stages.pairs import id_keys, keyed, map_records, reduce_buckets, sorted_lines
+from neardup.stages.pairs import id_keys, keyed, map_records, new_ids, reduce_buckets, sorted_lines
 
 LETTERS = 3
 BLOCK_BYTES = 1 << 20  # bytes of lines
@@ -72,22 +71,28 @@ def send_keys(
     blocks: Iterable[Block], settings: Settings, counters: Counters, partitions: int
 ) -> Iterator[tuple[int, bytes]]:
     """Yield (partition, block of keys) from blocks of records, at least one for each partition."""
-    rows = (_rows_of(*each, settings) for each in keyed(blocks, settings, counters))
+    rows = _rows(blocks, settings, counters)
     for part, block in blocks_of_keys(rows, partitions, _options(settings)):
         counters.add(SHUFFLED, len(block))
         yield part, block
 
 
-def _rows_of(batch: Batch, keys: Ragged, settings: Settings) -> np.ndarray:
-    """Return the rows of keys, and a row for the id of each new record if ids are listed."""
-    rows = candidate_keys.rows_of(keys)
-    if settings.lists_ids:
-        new = np.flatnonzero(batch.places >= NEW).tolist()
-        own = id_keys(hashes_of([batch.ids[i] for i in new]))
+def _rows(blocks: Iterable[Block], settings: Settings, counters: Counters) -> Iterator[np.ndarray]:
+    """Yield the rows of keys, and a row for the id of each new line if ids are listed."""
+    left: list[bytes] = []
+
+    def of_ids(ids: list[bytes]) -> np.ndarray:
+        own = id_keys(hashes_of([*ids, *left]))
+        left.clear()
         # Of no record, so that an id that is repeated is a candidate key for itself.
-        own = np.column_stack((own, np.full(len(own), candidate_keys.SHARED)))
-        rows = np.concatenate((rows, own))
-    return rows
+        return np.column_stack((own, np.full(len(own), candidate_keys.SHARED)))
+
+    for batch, keys in keyed(blocks, settings, counters, left.extend):
+        yield candidate_keys.rows_of(keys)
+        if settings.lists_ids:
+            yield of_ids(new_ids(batch))
+    if settings.lists_ids:
+        yield of_ids([])
 
 
 def share_keys(

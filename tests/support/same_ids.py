@@ -19,6 +19,9 @@ def written(folder: Path) -> list[Path]:
     rows = [(i, sets[i]) for i in range(ROWS)]
     later = [(draw.randrange(2 * ROWS), draw.choice(sets)) for _ in range(ROWS)]
     later += [(f"alone,{i}=é", draw.choice(sets)) for i in range(9)]
+    # Rows that are not compared are kept, too.
+    later += [(f"0{i}", draw.choice(sets)) for i in range(4)]
+    later += [(f"0{i}", ["x"] * (i % 2)) for i in range(4)]
     lines = [[f"{i} {' '.join(map(str, row))}\n" for i, row in some] for some in (rows, later)]
     paths = [folder / "a.txt", folder / "b.txt"]
     for path, some in zip(paths, lines):

@@ -38,6 +38,7 @@ from neardup.engines.local.plan import Plan, everywhere, sort_to, sorted_through
 from neardup.engines.local.spilled_buckets import buckets_of, write_buckets
 from neardup.engines.local.workers import Workers, total_size
 from neardup.lines.answer_lines import is_mark, parse_decided, removed_line
+from neardup.lines.id_lines import shared_ids
 from neardup.options.settings import counts_first, names_no_scheme, settings_before_counts
 from neardup.options.table import Options
 from neardup.reading.blocks import blocks_of
@@ -372,14 +373,9 @@ def count_shared_ids(plan: Plan, counters: Counters) -> None:
     for part in range(parts):
         counters.alive()
         hashes = [some[some % parts == part] for _, some in ids()]
-        removed, more = np.unique(np.concatenate([NO_HASHES, *hashes]), return_counts=True)
+        every = chain.from_iterable(map(hashes_in, plan.paths("ids")))
+        shared = shared_ids(np.concatenate([NO_HASHES, *hashes]), every)
         del hashes
-        for path in plan.paths("ids") if len(removed) else ():
-            for found in hashes_in(path):
-                at = np.minimum(np.searchsorted(removed, found), len(removed) - 1)
-                again, count = np.unique(at[removed[at] == found], return_counts=True)
-                more[again] -= count
-        shared = removed[more < 0]
         for some, mine in ids() if len(shared) else ():
             at = np.minimum(np.searchsorted(shared, mine), len(shared) - 1)
             both = list(compress(some, shared[at] == mine))

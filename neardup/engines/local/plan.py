@@ -35,7 +35,7 @@ from neardup.sets import token_counts as counting
 from neardup.sets.hashing import mix, unmix
 from neardup.sets.ragged import Batch, Ragged, starts_of_runs
 from neardup.stages import external_group
-from neardup.stages.pairs import parsed, portions
+from neardup.stages.pairs import new_ids, parsed, portions
 from neardup.stages.sampled_pairs import IdSample
 from neardup.stages.segment import Segment
 
@@ -316,12 +316,16 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
         names = stack.enter_context(open(plan.new("ids", k), "wb"))
         out = stack.enter_context(open(plan.new("left_out", k), "wb"))
         sample = IdSample(plan.audit, seed=0)
-        found = parsed(blocks, plan.settings, counters, out.write)
+
+        def write_ids(ids: Iterable[bytes]) -> None:
+            if plan.lists_removed:
+                names.write(hashes_of(ids, plan).data)
+
+        found = parsed(blocks, plan.settings, counters, out.write, write_ids)
         for batch in portions(found, plan.settings):
             sketches.write(record_sketches(batch).tobytes())
             counters.add(SHUFFLED, external_group.ROW_BYTES * len(batch.ids))
-            if plan.lists_removed:
-                names.write(hashes_of(batch.ids, plan)[batch.places >= NEW].data)
+            write_ids(new_ids(batch))
             if plan.audit:
                 sample.add(batch)
             if kept:  # tokens are stored as the narrowest integers

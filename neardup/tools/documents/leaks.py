@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import sys
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -18,11 +19,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import IO, NamedTuple
 
+import numpy as np
+
 from neardup.decisions.kept_lines import check_one_answer, keep_in_one
 from neardup.engines.local import run
 from neardup.engines.local.answer_file import check_outputs, file_answer
 from neardup.engines.local.workers import working_folder
 from neardup.lines import answer_lines
+from neardup.lines.id_lines import shared_ids
 from neardup.options import table
 from neardup.options.command_parser import SHARED
 from neardup.options.settings import Settings, form_of
@@ -37,7 +41,17 @@ from neardup.runtime import summary
 from neardup.runtime.counters import Counters
 from neardup.runtime.flags import flags, read
 from neardup.runtime.program import StageError, UsageError, escaped, one_of, printable, to_add
-from neardup.runtime.summary import BAD, QUIET, SINGLE, VERBOSE, bad_lines, judged, many
+from neardup.runtime.summary import (
+    BAD,
+    QUIET,
+    SHARED_IDS,
+    SINGLE,
+    VERBOSE,
+    bad_lines,
+    judged,
+    many,
+    such_as,
+)
 from neardup.similarity.measures import fraction_text
 from neardup.stages.pairs import parsed, reject
 from neardup.tools.documents import common_passages
@@ -169,6 +183,7 @@ def main() -> None:
         if args.kind == "clean":
             check_one_answer(settings.form, new, answer.descriptor, answer=args.answer)
         search.read_tests()
+        search.ids = array("q") if args.removed else None
         pairs, decided = folder / "pairs", folder / "decided"
         said = "-v" if args.verbosity >= VERBOSE else "-q"
         summary.RENAMED.update({summary.OLD_RECORDS: "… test records", SINGLE: ""})
@@ -186,6 +201,8 @@ def main() -> None:
             if args.removed:
                 with decided.open("rb") as gone:
                     removed.write(map(answer_lines.removed_line, gone))
+                with decided.open("rb") as gone:
+                    search.count_shared_ids([answer_lines.parse_decided(line)[1] for line in gone])
             sys.stdout.flush()
             with decided.open("rb") as gone, answer.opened() as sink:
                 keep_in_one(settings.form, new, settings.max_line, gone, sink)
@@ -259,6 +276,7 @@ class LeakSearch:
         self.wordless = Counters(NAME, "", "", verbosity)
         self.leaked: dict[str, set[int]] = {name: set() for name in tests}  # lines
         self.removed = 0  # training records
+        self.ids: array[int] | None = None  # hashes of those of training records, for --removed
         self.marks = False  # whether texts are as in their fields, for `--by passages`
         self.listed = MAX_LISTED  # the maximum number of listed records that contain a short text
         self.texts = WholeTexts() if settings.measure.directed and settings.form.shingle else None
@@ -321,7 +339,8 @@ class LeakSearch:
         ids: None for all records, if short texts are looked for
         """
         rows = {}
-        for batch in parsed([block], self.settings, counters):
+        for batch in parsed([block], self.settings, counters, left_ids=self._hash):
+            self._hash([] if block.first < NEW else batch.ids)
             named = zip(batch.places.tolist(), batch.ids)
             rows = {p: batch.sets.row(i) for i, (p, id_) in enumerate(named) if id_ in (ids or ())}
         form, texts = self.settings.form, []
@@ -366,6 +385,18 @@ class LeakSearch:
             gone.write(answer_lines.format_decided(*decided))
         return (leak for leak in leaks if leak.listed)
 
+    def _hash(self, ids: Iterable[bytes]) -> None:
+        if self.ids is not None:
+            self.ids.extend(map(hash, ids))
+
+    def count_shared_ids(self, removed: Sequence[bytes]) -> None:
+        """Count the removed ids that kept training records have, too."""
+        hashes = np.fromiter(map(hash, removed), np.int64)
+        shared = set(shared_ids(hashes, [np.array(self.ids, np.int64)]).tolist())
+        both = [id_ for id_ in removed if hash(id_) in shared]
+        counters = self.counters[TRAINING]
+        counters.shared_ids(len(both), sorted(set(both))[: counters.EXAMPLES])
+
     def missed(self, name: str) -> dict[str, int]:
         """Return {reason: number} of test records, or training lines, that were not compared."""
         counts = self.counters[name].counts
@@ -402,6 +433,8 @@ class LeakSearch:
             lines.append(line + more * bool(reasons))
             if not self.texts and name != TRAINING and (single := counts.get(SINGLE)):
                 lines[-1] += f"; of {single:,} that are one sequence, only equal texts were found"
+        if SHARED_IDS in (counts := self.counters[TRAINING].counts):
+            lines.append(f"{many(counts[SHARED_IDS], SHARED_IDS)}  ({such_as(counts, 'clean')})")
         often = [text for text, times in self.times.most_common() if times > self.listed]
         for text in often[:SHOWN_TEXTS]:
             which = f"'{escaped(self.short[text][0].text.encode())}' is in {self.times[text]:,}"

@@ -317,6 +317,22 @@ def test_a_test_record_without_words_is_named_and_not_counted_as_compared(
     assert ("q.jsonl: line 2: no words: '?!'" in found.err) == ("--measure=jaccard" not in options)
 
 
+def test_removed_ids_that_kept_training_records_have_are_reported(tmp_path: Path) -> None:
+    """Also those of rows that were not compared; who deletes by the list would lose them."""
+    test = write(tmp_path / "q.jsonl", [("q", "c d"), ("s", "x")])
+    rows = [("t", "c d"), ("u", "c d"), ("u", "c d"), ("v", "c d"), ("q", "c d"), ("w", "c d")]
+    train = write(tmp_path / "train.jsonl", [*rows, ("t", "e f"), ("v", "")])
+    words = [*LEAKS, train, "--test", test, "--output=clean", f"--removed={tmp_path}/gone"]
+    found = run([*words, "--allow-unsearched"], tmp_path)
+    assert found.out.count(b"\n") == 2
+    assert (
+        "\n2 removed ids that kept records have, too  (such as 't', 'v'; do not delete by ids; "
+        "--output clean writes the rows that are kept)"
+    ) in found.err
+    train.write_text("".join(train.read_text().splitlines(keepends=True)[1:3]))
+    assert "have, too" not in run(words, tmp_path).err
+
+
 def test_names_of_files_are_escaped(tmp_path: Path) -> None:
     for name in ("a\nb.txt", "train.txt"):
         (tmp_path / name).write_text("q 2 3 4\nr x\n")
