@@ -147,6 +147,11 @@ class NotPairs:
         return frozenset(id_ for ids in self.by_ids for id_ in ids)
 
     @cached_property
+    def listed(self) -> frozenset[bytes]:
+        """The ids of a plain list, of which each should be that of a record."""
+        return frozenset(id_ for ids, judged in self.by_ids.items() if not judged for id_ in ids)
+
+    @cached_property
     def _sums(self) -> np.ndarray:
         sums = {int(digest[:16], 16) for two in self.by_sets for digest in two}
         return np.array(sorted(sums), np.uint64)

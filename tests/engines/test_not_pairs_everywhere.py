@@ -131,6 +131,20 @@ def test_a_list_has_its_first_pair_also_behind_a_byte_order_mark(tmp_path: Path)
     assert succeed(words, tmp_path).out == b"c\ta\t1.000000\n"
 
 
+@pytest.mark.parametrize("more", [[], ["--memory=0"], ["--exact", "--memory=0"]])
+def test_ids_that_no_record_has_are_named(more: list[str], tmp_path: Path) -> None:
+    """A pair with a misspelt id would be removed."""
+    (tmp_path / "ids").write_bytes(b"a\tbb\nd\ta\nx \td\nold\tempty\n")
+    (tmp_path / "old").write_bytes(b"old 8 9\n")
+    (tmp_path / "records").write_bytes(b"a 1 2\nb 1 2\nd 7 8\nx 3\nempty\n")
+    files = [f"--against={tmp_path}/old", tmp_path / "records"]
+    words = [*RUN_LOCAL, *more, out(tmp_path, "ids"), "--output=removed", *files]
+    said = "\n2 ids of --not-pairs that no record has  (such as 'bb', 'x '; their pairs are not"
+    assert said in succeed(words, tmp_path).err
+    (tmp_path / "ids").write_bytes(b"d\ta\n")
+    assert "that no record has" not in succeed(words, tmp_path).err
+
+
 @pytest.mark.parametrize("flag", ["--not-pairs", "--counts"])
 def test_a_pipe_that_only_the_first_process_could_read_is_refused(
     flag: str, tmp_path: Path

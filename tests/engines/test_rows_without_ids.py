@@ -21,6 +21,7 @@ from tests.support.engines import (
     REDUCER,
     SHARE_KEYS,
     in_order,
+    refuse,
     run,
     succeed,
 )
@@ -100,6 +101,19 @@ def test_one_file_under_two_names(tmp_path: Path) -> None:
         assert f"{named} are one file; name it once" in result.err
     kept = succeed([*NEARDUP, "run", "--output=kept", *files], tmp_path).out
     assert kept == path.read_bytes()
+
+
+@pytest.mark.parametrize("output", ["removed", "kept", "marked"])
+def test_an_old_file_that_is_a_new_one_too(output: str, tmp_path: Path) -> None:
+    """All its records would be removed, because of themselves."""
+    path = written([(1, "to be"), (2, "or not")], tmp_path / "x.jsonl")
+    (tmp_path / "y.jsonl").symlink_to(path)
+    other = written([(3, "to see")], tmp_path / "z.jsonl")
+    for old in (path, tmp_path / "y.jsonl"):
+        words = [*NEARDUP, "run", f"--output={output}", f"--against={old}", other, path]
+        refuse(words, tmp_path, "--against: ", f"{path}", "are one file; name it once")
+    pairs = [*NEARDUP, "run", "--output=pairs", f"--against={path}", path]
+    assert succeed(pairs, tmp_path).out == b"1\t1\t1.000000\told\n2\t2\t1.000000\told\n"
 
 
 @pytest.mark.slow

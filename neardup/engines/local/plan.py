@@ -29,8 +29,8 @@ from neardup.reading.blocks import BLOCK_BYTES, NEW, Block
 from neardup.reading.compressed import is_packed
 from neardup.reading.input_files import NO_FILES, InputFile, Unchanged
 from neardup.runtime.counters import Counters, reports_in
-from neardup.runtime.program import StageError, cores
-from neardup.runtime.summary import SHUFFLED
+from neardup.runtime.program import StageError, cores, shown
+from neardup.runtime.summary import SHUFFLED, many
 from neardup.sets import token_counts as counting
 from neardup.sets.hashing import mix, unmix
 from neardup.sets.ragged import Batch, Ragged, starts_of_runs
@@ -316,8 +316,10 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
         names = stack.enter_context(open(plan.new("ids", k), "wb"))
         out = stack.enter_context(open(plan.new("left_out", k), "wb"))
         sample = IdSample(plan.audit, seed=0)
+        listed, seen = listed_ids(plan), set[bytes]()
 
-        def write_ids(ids: Iterable[bytes]) -> None:
+        def write_ids(ids: list[bytes]) -> None:
+            seen.update(listed.intersection(ids))
             if plan.lists_removed:
                 names.write(hashes_of(ids, plan).data)
 
@@ -326,6 +328,7 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
             sketches.write(record_sketches(batch).tobytes())
             counters.add(SHUFFLED, external_group.ROW_BYTES * len(batch.ids))
             write_ids(new_ids(batch))
+            seen.update(listed.intersection(batch.ids))
             if plan.audit:
                 sample.add(batch)
             if kept:  # tokens are stored as the narrowest integers
@@ -335,8 +338,25 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
                 columns = batch.ids, narrow, sets.offsets, sets.weights, *marks
                 pickle.dump(columns, kept, protocol=5)
             yield batch
+    plan.new("seen", k).write_bytes(pickle.dumps(seen))
     if plan.audit:
         plan.new("sampled", k).write_bytes(pickle.dumps((sample.records(), sample.whole)))
+
+
+def listed_ids(plan: Plan) -> frozenset[bytes]:
+    """Return the ids that --not-pairs lists; none beside an index, whose ids are not read."""
+    out = plan.settings.not_pairs
+    return out.listed if out and not plan.segments else frozenset()
+
+
+def unknown_ids(plan: Plan) -> list[str]:
+    """Return a list with a warning if --not-pairs lists ids that no record has, else []."""
+    if not (unknown := set(listed_ids(plan))):
+        return []
+    unknown.difference_update(*(pickle.loads(path.read_bytes()) for path in plan.paths("seen")))
+    some = ", ".join(map(shown, sorted(unknown)[: Counters.EXAMPLES]))
+    about = f"ids of --not-pairs that no record has  (such as {some}; their pairs are not kept out)"
+    return [many(len(unknown), about)] * bool(unknown)
 
 
 def hashes_of(ids: Iterable[bytes], plan: Plan) -> np.ndarray:

@@ -35,7 +35,7 @@ from neardup.decisions.kept_lines import TO_FOLDER, check_one_answer
 from neardup.decisions.marked_rows import check_files
 from neardup.engines.local import answer_file, memory_join, run_audit, work_folder
 from neardup.engines.local.flow import find_pairs, write_answer
-from neardup.engines.local.plan import Plan
+from neardup.engines.local.plan import Plan, unknown_ids
 from neardup.engines.local.workers import Workers, check_read_once, working_folder
 from neardup.lines.answer_lines import REMOVED
 from neardup.options import table
@@ -54,7 +54,7 @@ from neardup.runtime.summary import QUIET, judged, print_summary, total
 from neardup.stages import index_manifest, segment
 from neardup.stages.sampled_pairs import MAX_IDS
 from neardup.stages.token_counting import with_cost_printed
-from neardup.verification import MARKED, OUTPUTS
+from neardup.verification import MARKED, OUTPUTS, RECORDS
 
 NAME = "run_local.sh"
 IN_FILES = "by the steps in files, whatever --memory is"
@@ -98,8 +98,8 @@ def main(
     check_outputs(args, options, settings.form)
     names, places, segments = inputs_of(args.files, options, settings)
     lists_removed = bool(args.removed) or options.output == "removed"
-    if lists_removed:
-        refuse_twice(args.files)
+    if settings.output.decides == RECORDS:
+        refuse_twice(names[: -len(args.files)], args.files, lists_removed)
     started = time.time()
     named = [file for file in (args.answer, args.removed, args.report) if file not in (None, "-")]
     wrote = [file for file in named if any(file in word for word in sys.argv)]  # not a command's
@@ -142,6 +142,7 @@ def main(
                 page, plan, about, args.files, folders, doubt
             )
         counts = total(report["counts"] for report in reports)
+        taken = [*taken, *unknown_ids(plan)]
         if plan.audit:
             taken = [*taken, run_audit.summary_line(counts)]
         print_summary(reports, args.verbosity, wrote=wrote, more=taken)
@@ -242,12 +243,21 @@ def opened_work(
     return work_folder.opened(args.work, [*options.arguments(), *audit, *listed], read, *how)
 
 
-def refuse_twice(files: list[str]) -> None:
-    """Raise UsageError for two names of one file: each of its records would remove itself."""
-    known = sorted((*os.stat(name)[1:3], name) for name in files if name != "-")  # inode, device
-    for (*a, one), (*b, other) in zip(known, known[1:]):
-        if a == b:
-            raise UsageError(f"{one} and {other} are one file; name it once")
+def refuse_twice(old: list[str], new: list[str], lists_removed: bool) -> None:
+    """Raise UsageError for two names of one file, if each of its records would remove itself.
+
+    Of a new file that is named twice, one reading is kept; but who deletes by a list loses both.
+    """
+    known: dict[tuple[int, ...], str] = {}
+    for k, name in enumerate([*old, *new]):
+        if name == "-":
+            continue
+        file = os.stat(name)[1:3]  # inode, device
+        if k >= len(old) and file in known and (lists_removed or known[file] in old):
+            one, other = sorted([known[file], name])
+            flag = "--against: " * (known[file] in old)
+            raise UsageError(f"{flag}{one} and {other} are one file; name it once")
+        known.setdefault(file, name)
 
 
 def opened_answers(

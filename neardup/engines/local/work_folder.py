@@ -53,7 +53,7 @@ from neardup.runtime.program import StageError, UsageError, check_file_name, nam
 FOLDER, LOG, FILES = "neardup.work", "run.jsonl", "files"
 KINDS = (  # of files
     "audited best blocks buckets by_place choice cut decided found ids keys left left_out pairs "
-    "part reasons record_sketches records removed sample sampled shared texts tokens words"
+    "part reasons record_sketches records removed sample sampled seen shared texts tokens words"
 )
 OURS = re.compile(rf"({'|'.join(KINDS.split())})(\.[0-9]+)*")
 HASHED, READ = 1 << 16, 1 << 20  # bytes at both ends of an input; bytes at a time

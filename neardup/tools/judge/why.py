@@ -32,7 +32,7 @@ from neardup.options.settings import (
 )
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.reading.input_files import check_files, is_index
-from neardup.runtime.counters import Counters, RunFile
+from neardup.runtime.counters import Counters, RunFile, run_file_name
 from neardup.runtime.flags import flags
 from neardup.runtime.program import StageError, UsageError, check_file_name, shown
 from neardup.runtime.summary import BAD, judged
@@ -101,6 +101,12 @@ def _read(args: argparse.Namespace, ids: tuple[bytes, bytes]) -> tuple[Batch, Te
         held.append(batch.take(np.array(mine, dtype=np.int64)))
     records = Batch.end_to_end(held)
     judged(counters.as_dict()["counts"], settings.max_bad)
+    if args.then and _has_changed(args, counters.counts["records"]):
+        print(
+            f"neardup why: the input has changed since the run of {args.run}, whose answer may be "
+            "another: run again",
+            file=sys.stderr,
+        )
     for id_ in ids:
         if id_ not in records.ids:
             raise StageError(_missing(id_, counters.counts, args.run, args.indexes))
@@ -109,6 +115,13 @@ def _read(args: argparse.Namespace, ids: tuple[bytes, bytes]) -> tuple[Batch, Te
     elif names_no_scheme(options) and choice.is_exact(settings):
         settings = Settings.of(replace(options, exact=True))
     return records, texts, settings
+
+
+def _has_changed(args: argparse.Namespace, records: int) -> bool:
+    """Return whether files of --run are newer than its answer, or have more or fewer records."""
+    written = os.stat(run_file_name(args.run)).st_mtime_ns
+    others = not args.indexes and args.then.counts.get("records", records) != records
+    return others or any(os.stat(name).st_mtime_ns > written for name in args.files)
 
 
 def _missing(id_: bytes, counts: Mapping[str, int], run: str | None, indexes: Sequence[str]) -> str:
@@ -129,7 +142,8 @@ def _missing(id_: bytes, counts: Mapping[str, int], run: str | None, indexes: Se
 def _command_line() -> argparse.Namespace:
     """Parse the command line; --run adds the options and files of an earlier run.
 
-    `indexes` are those of the run's --against, which have no records to show.
+    `indexes` are those of the run's --against, which have no records to show; `then` is the run, if
+    the files are its own.
     """
     names = OPTIONS.keys() - OUTPUT_OPTIONS | {"--not-pairs"}
     own = flags(
@@ -145,7 +159,7 @@ def _command_line() -> argparse.Namespace:
         files={"nargs": "*"},
     )
     parser = table.parser("python3 -m neardup why", DESCRIPTION, names, own)
-    args, indexes = parser.parse_intermixed_args(), list[str]()
+    args, indexes, then = parser.parse_intermixed_args(), list[str](), None
     if args.run is not None:
         check_file_name("--run", args.run)
         run = RunFile.of(args.run)
@@ -162,7 +176,8 @@ def _command_line() -> argparse.Namespace:
         if not args.files:
             args.files = [name for name in options.against if name not in indexes] + run.files
             _check_there(args.files, args.run)
-    args.indexes = indexes
+            then = run
+    args.indexes, args.then = indexes, then
     if not args.files:
         parser.error("the following arguments are required: FILE")
     return args

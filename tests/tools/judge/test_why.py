@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from fractions import Fraction
 from math import cos, pi
@@ -381,6 +382,21 @@ def test_options_and_files_of_the_run(answer: Path, tmp_path: Path) -> None:
     )
     refuse([*given, "b", "old"], tmp_path, said, code=1)
     assert succeed([*given, moved, "b", "old"], tmp_path).out == expected
+
+
+def test_that_the_input_has_changed_since_the_run_is_said(tmp_path: Path) -> None:
+    texts, answer = tmp_path / "texts.txt", tmp_path / "pairs.tsv"
+    texts.write_bytes(TEXTS)
+    succeed([*RUN_LOCAL, "--input=text", texts, "-o", answer], tmp_path)
+    then, words = os.stat(texts), [*WHY, "--run", answer, "b", "c"]
+    said = f"the input has changed since the run of {answer}, whose answer may be another"
+    assert said not in succeed(words, tmp_path).err
+    texts.write_bytes(TEXTS + b"more\tof another text\n")
+    os.utime(texts, ns=(then.st_atime_ns, then.st_mtime_ns))
+    assert said in succeed(words, tmp_path).err
+    texts.write_bytes(TEXTS)
+    os.utime(texts, (then.st_atime + 99, then.st_mtime + 99))
+    assert said in succeed(words, tmp_path).err
 
 
 @pytest.mark.parametrize("flag", ["--threshold=0.8", "--input=shingles", "--exact"])
