@@ -129,6 +129,7 @@ def test_paths_that_are_kept_and_removed(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_which_one_is_kept(folder: Path, tmp_path: Path) -> None:
     os.utime(folder / "a.txt", (2 * 10**9, 2 * 10**9))
+    os.utime(folder / "sub" / "a b.txt", (2 * 10**9 - 9, 2 * 10**9 - 9))  # not a second ago
     for rules, name in {
         "first": "a.txt",
         "max:bytes": "sub/a%20b.txt",

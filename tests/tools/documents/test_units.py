@@ -16,7 +16,6 @@ from neardup.tools.documents import code_units, units
 from neardup.tools.documents.code_units import FUNCTION, KINDS, LITERALS, NAMES
 from tests.support.engines import NEARDUP, Result, refuse, run
 
-EVERY = "path:(.*)"
 TEXT = """The rain in the north is heavy today, and it will be so tomorrow.  Stay at home!
 
 Nobody knows how many people came to the fair this year, but it was a great day.
