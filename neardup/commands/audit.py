@@ -131,18 +131,14 @@ def _examples(true: Pairs, printed: Pairs, options: Options, files: list[str]) -
             lines += ["", f"{what}{more}:"]
             lines += [_text(b"\t".join((*pair, pairs[pair]))) for pair in sorted(pairs)[:SHOWN]]
     if lines:
-        command = _why(options, files, *map(_text, min(missed or wrong)))
+        flags = truth.pair_options(options)
+        if truth.asked_kind(options) and options.measure == "cosine":
+            flags.append("--scheme=projection")  # the scheme with a promise for cosine
+        words = [*files, *map(_text, min(missed or wrong))]
+        words = ["--"] * any(word.startswith("-") for word in words) + words
+        command = as_called(shlex.join(["python3", "-m", "neardup", "why", *flags, *words]))
         lines += ["", "Ask why, with the options of the job:", f"    {command}"]
     return lines
-
-
-def _why(options: Options, files: list[str], a: str, b: str) -> str:
-    flags = truth.pair_options(options)
-    if truth.asked_kind(options) and options.measure == "cosine":
-        flags.append("--scheme=projection")  # the scheme with a promise for cosine
-    words = [*files, a, b]
-    words = ["--", *words] if any(word.startswith("-") for word in words) else words
-    return as_called(shlex.join(["python3", "-m", "neardup", "why", *flags, *words]))
 
 
 def _text(line: bytes) -> str:

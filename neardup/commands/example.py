@@ -110,15 +110,10 @@ def lines(
     dice = RandomIntegers(seed)
     sets = mixed_sets(records, copies, cluster, hot, dice)
     texts = (b" ".join([SHINGLES[shingle] for shingle in with_repeats(x, dice)]) for x in sets)
-    numbers = count(1)
-    while True:
-        window = dice.shuffled(list(islice(texts, WINDOW)))
-        if not window:
-            break
-        for text in window:
-            yield b"VIDEO_%09d %b\n" % (next(numbers), text)
-    if long:
-        yield b"VIDEO_%09d %b\n" % (next(numbers), b" ".join([b"%d" % i for i in range(long)]))
+    windows = iter(lambda: dice.shuffled(list(islice(texts, WINDOW))), [])
+    last = [b" ".join([b"%d" % i for i in range(long)])] * bool(long)
+    for number, text in enumerate(chain(chain.from_iterable(windows), last), 1):
+        yield b"VIDEO_%09d %b\n" % (number, text)
 
 
 def mixed_sets(
@@ -126,8 +121,7 @@ def mixed_sets(
 ) -> Iterator[list[int]]:
     """Yield random families of sets and, spread evenly, `cluster` similar and `hot` equal sets."""
     families = chain.from_iterable(family(copies, dice) for _ in count())
-    cluster_base = new_shingles(PLANTED_SIZE, (), dice)
-    hot_base = new_shingles(PLANTED_SIZE, (), dice)
+    cluster_base, hot_base = (new_shingles(PLANTED_SIZE, (), dice) for _ in range(2))
     planted = cluster + hot
     for i in range(records):
         nth = i * planted // records

@@ -51,10 +51,10 @@ KINDS = {  # of units: by the names of their nodes
 }
 COMMENT, NAME = re.compile("comment"), re.compile("identifier")
 LITERAL = re.compile(
-    r"(?:.*_)?(?:string|char|character|rune|number|int|integer|float|floating_point|imaginary|regex)"
+    r"(?:\A|_)(?:string|char|character|rune|number|int|integer|float|floating_point|imaginary|regex)"
     r"(?:_literal)?\Z"
 )
-STATEMENT = "expression_statement"
+STATEMENT = re.compile(r"\Aexpression_statement\Z")
 
 
 class Language(NamedTuple):
@@ -109,14 +109,8 @@ def _language(module: str, function: str, unit: str) -> Language:
     numbers = range(grammar.node_kind_count)
     kinds = {number: grammar.node_kind_for_id(number) or "" for number in numbers}
     named = {number: kind for number, kind in kinds.items() if grammar.node_kind_is_named(number)}
-
-    def those(pattern: re.Pattern[str]) -> set[int]:
-        return {number for number, kind in named.items() if pattern.search(kind)}
-
-    literals = {number for number, kind in named.items() if LITERAL.match(kind)}
-    names = those(NAME)
-    statements = {number for number, kind in named.items() if kind == STATEMENT}
-    sets = those(COMMENT), those(KINDS[unit]), literals, names, statements
+    patterns = COMMENT, KINDS[unit], LITERAL, NAME, STATEMENT
+    sets = [{number for number in named if each.search(named[number])} for each in patterns]
     try:
         return Language(tree_sitter.Parser(grammar), unit, kinds, *sets)
     except ValueError as error:  # as of a grammar that is newer than tree-sitter
@@ -175,16 +169,14 @@ def _close(frames: list[Frame], found: list[Span], least: int) -> None:
         outer.tokens.extend(unit.tokens)
     elif unit.tokens:  # or else it is missing, where code does not parse
         outer.tokens.append(unit.kind)
-        text = " ".join(unit.tokens)
-        found.append(Span(unit.start, unit.end, text, len(unit.tokens)))
+        found.append(Span(unit.start, unit.end, " ".join(unit.tokens), len(unit.tokens)))
 
 
 def _in_characters(text: str, data: bytes, found: list[Span]) -> list[Span]:
     """Return the units with their starts and ends in characters of the text, not in bytes."""
     if len(text) == len(data):
         return found
-    at = {0: 0}
-    last = 0
+    at, last = {0: 0}, 0
     for place in sorted({place for unit in found for place in unit[:2]}):
         at[place] = at[last] + len(data[last:place].decode("utf-8", "surrogatepass"))
         last = place

@@ -54,8 +54,7 @@ EMPTY, TOO_LONG = "empty", "longer than --max-line"
 CHANGED = "changed while it was read"
 MBOX_INSIDE = "mbox in an archive; unpack it"
 PACKED_NAME = re.compile(rb"(?i)\.(?:gz|bz2|xz|zst)\Z")
-PDF = rb"%PDF-"
-NO_TEXT = re.compile(b"|".join([PDF, *(b"(?:%b)" % signature for signature, *_ in SIGNATURES)]))
+NO_TEXT = re.compile(b"|".join([b"%PDF-", *(b"(?:%b)" % start for start, *_ in SIGNATURES)]))
 
 
 class Document(NamedTuple):
@@ -93,12 +92,9 @@ class DocumentKind(NamedTuple):
 
 MAIL = DocumentKind(mails.MAIL, mails.MAIL_START, mails.read_mail)  # by name: mails.is_named
 ZIPPED = re.compile(rb"\.(?:doc[xm]|dot[xm]|od[tpsg]|ott|epub)\Z", re.IGNORECASE)
+NAMED_PDF, PDF_START = re.compile(rb"(?i)\.pdf\Z"), re.compile(rb"(?s).{,1019}%PDF-")
 KINDS = (
-    DocumentKind(
-        re.compile(rb"(?i)\.pdf\Z"),
-        re.compile(rb"(?s).{,1019}%PDF-"),
-        partial(read_apart, pdf_text),
-    ),
+    DocumentKind(NAMED_PDF, PDF_START, partial(read_apart, pdf_text)),
     DocumentKind(ZIPPED, ZIP_START, partial(read_apart, office_text)),
     DocumentKind(ZIPPED, re.compile(rb"\xd0\xcf\x11\xe0"), old_word),
 )
@@ -218,9 +214,8 @@ def _texts(
             yield NoDocument(member.path, member.why, skipped=True)
             continue
         try:
-            yield dated(
-                text(member.path, member.read(_most(member.path, limit) + 1)), member.changed
-            )
+            data = member.read(_most(member.path, limit) + 1)
+            yield dated(text(member.path, data), member.changed)
         except archives.MemberError as error:
             yield NoDocument(member.path, *error.args)
 
@@ -297,9 +292,8 @@ def text_of(
         return NoDocument(path, TOO_LONG, f"more than {limit:,} bytes")
     reason = f"not {encoding}" if encoding else NOT_UTF8
     if encoding in MARKED:
-        return NoDocument(
-            path, reason, f"no byte order mark; type --encoding {encoding}-le, or …-be"
-        )
+        why = f"no byte order mark; type --encoding {encoding}-le, or …-be"
+        return NoDocument(path, reason, why)
     try:
         passed = "surrogatepass" if guess else "strict"  # half a pair, as of a text that was cut
         as_it_is = data[len(mark) :].decode(encoding or "utf-8", passed)

@@ -18,7 +18,7 @@ from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable
 
 from neardup.engines.local import answer_file, run
 from neardup.engines.local.answer_file import Answer, file_answer
@@ -41,7 +41,7 @@ from neardup.runtime.flags import flags
 from neardup.runtime.program import StageError, UsageError, not_one_of, one_of, write_to
 from neardup.runtime.summary import MAX_BAD, QUIET, VERBOSE, in_words, many
 from neardup.tools.documents import document_files, findings, units
-from neardup.tools.documents.document_files import Document
+from neardup.tools.documents.document_files import TOO_LONG, Document, NoDocument, is_archive
 from neardup.tools.documents.findings import Check, Finding
 from neardup.tools.documents.units import Unit
 from neardup.verification import OF_FILES, OUTPUTS
@@ -49,17 +49,8 @@ from neardup.verification import OF_FILES, OUTPUTS
 PROGRAM = "python3 -m neardup documents"
 NAME = "neardup documents"
 LINES = "lines"
-FIXED = [
-    *filter("--encoding".__ne__, table.READING),
-    "--fingerprint",
-    "--bits",
-    "--input-files",
-    "--counts",
-    "--own-counts",
-    "--output",
-    "--mark-prefix",
-    "--merge",
-]
+OTHERS = "--fingerprint --bits --input-files --counts --own-counts --output --mark-prefix --merge"
+FIXED = {*OTHERS.split(), *table.READING} - {"--encoding"}
 FLAGS = [flag for flag in table.OPTIONS if flag not in FIXED]
 FIELDS = (DEFAULT_ID, "bytes", "date", DEFAULT_TEXT)
 COLUMNS = dict(zip(FIELDS, (str, int, str, str)))
@@ -147,29 +138,19 @@ def main() -> None:
         run.check_outputs(asked, checked, settings.form)
     table_of_lines = OF_UNITS if args.lines and args.unit else TABLES.get(args.output)
     columns = table_of_lines or answer_file.table_of(checked, settings)
-    rules = Rules(NAME, "document", settings.strict, args.verbosity)
     with working_folder() as folder, ExitStack() as stack:
-        progress = Progress(NAME, ["documents"], 1)
-        tally = Tally(rules, progress.clear)
-        patterns = folder_walk.Patterns.of(args.include, args.exclude)
-        walk = Walk(
-            patterns, document_files.is_archive, shows=mails.is_maildir, skip=tally.leave_out
-        )
-        files = found_files(walk, args.files)
-        for flag, dest in answer_file.OUTPUT_FILES.items():
-            walk.check_new(flag, getattr(args, dest, None))
+        files = DocumentFiles(NAME, args, settings)
+        walk, tally = files.walk, files.tally
         where = "-o", args.answer, args.against or [], columns
         answer = stack.enter_context(file_answer(*where, null=args.null))
-        tally.fail_folders(walk.closed)
-        cache = stack.enter_context(closing(texts_cache(args, settings)))
+        args.no_cache = args.cache is None  # without --cache, one that caches nothing
+        reader = version("pypdf") if find_spec("pypdf") else ""
+        made_by = repr((VERSION, reader, settings.max_line, args.encoding))
+        cache = stack.enter_context(closing(opened_cache(args, READ_TEXTS, made_by)))
         lines = folder / "documents"
-        with progress.shown(args.verbosity), lines.open("wb") as sink:
-            progress.stage("documents", len(files))
-            counted = progress.counted(0, files, lambda _: 1)
-            unread: dict[str, mails.Hashes] | None = None if args.lines else {}
-            how = settings, walk, tally, guess, args.headers or (), unread
-            cut = partial(units.units_of, args, tally) if args.unit else None
-            write_to(sink, json_lines(counted, *how, cut, cache))
+        unread: dict[str, mails.Hashes] | None = None if args.lines else {}
+        cut = partial(units.units_of, args, tally) if args.unit else None
+        files.write(lines, guess, args.headers or (), unread, cut, cache)
         id_of = partial(_id_of, field=units.DOCUMENT) if args.unit else _id_of
         old = run.others(options.against, walk, id_of, folder, args.output in answer_file.PATHS)
         options = replace(options, against=tuple(old))
@@ -191,14 +172,6 @@ def main() -> None:
         sys.exit(code)
 
 
-def texts_cache(args: argparse.Namespace, settings: Settings) -> ResultCache:
-    """Open the cache that --cache names; without it, one that caches nothing."""
-    args.no_cache = args.cache is None
-    reader = version("pypdf") if find_spec("pypdf") else ""
-    how = VERSION, reader, settings.max_line, args.encoding
-    return opened_cache(args, READ_TEXTS, repr(how))
-
-
 def with_guess(options: table.Options) -> tuple[table.Options, document_files.Guess | None]:
     """Return the options without the values of --encoding that are guesses, and the guess."""
     guess = GUESSES.get(options.encoding or "", document_files.windows_1252)
@@ -207,15 +180,6 @@ def with_guess(options: table.Options) -> tuple[table.Options, document_files.Gu
         if guess and not find_spec("charset_normalizer"):
             raise UsageError(f"--encoding {DETECT} needs a package: pip install charset-normalizer")
     return options, guess
-
-
-def found_files(walk: Walk, names: Sequence[str]) -> list[folder_walk.FoundFile]:
-    """Return the files in folders, those of a Maildir that were moved in the meantime, too."""
-    files = list(walk.files(names))
-    for path in filter(walk.patterns.allow, mails.missed(file.path for file in files)):
-        with suppress(StageError):  # it was removed since then
-            files += walk.files([os.fsdecode(path)] * (not walk.knows(path)))
-    return files
 
 
 def findings_of(pairs: Iterable[bytes], lines: Path, of_units: bool) -> Iterator[Finding]:
@@ -330,7 +294,7 @@ def _words(args: argparse.Namespace, options: table.Options) -> list[str]:
     # The lines are UTF-8.
     words = ["--input=jsonl", *replace(options, encoding=None).given_arguments()]
     given = {"--sort-memory": args.sort_memory, "--jobs": args.jobs}
-    given.update({"--removed": args.removed, "--report": args.report})
+    given |= {"--removed": args.removed, "--report": args.report}
     return words + [f"{flag}={value}" for flag, value in given.items() if value is not None]
 
 
@@ -342,66 +306,96 @@ def _id_of(line: bytes, field: str = DEFAULT_ID) -> str:
     return ""
 
 
-def json_lines(
-    files: Iterable[folder_walk.FoundFile],
-    settings: Settings,
-    walk: Walk,
-    tally: Tally,
-    guess: document_files.Guess | None,
-    headers: Sequence[str],
-    unread: dict[str, mails.Hashes] | None,
-    cut: Callable[[Document], Iterable[Unit]] | None = None,
-    cache: ResultCache | None = None,
-) -> Iterator[bytes]:
-    """Yield a JSON line for each document in the files; count all outcomes in `tally`.
+class DocumentFiles:
+    """The files in folders, those of a Maildir that were moved in the meantime, too; and counts."""
 
-    cut: returns the units of a document, each of which gets a line, instead of the document.
-    unread: gets the hashes of what else is in a document; None if documents are not compared, so
-    that short ones are not named.
-    """
-    mail_text = mails.MailText(headers, "html" in settings.form.clean.names)
-    how = settings.max_line, walk.patterns.allow, settings.form.dialect, guess, mail_text, cache
-    for file in files:
-        for outcome in document_files.documents(file.path, (file.size, file.mtime_ns), *how):
-            tally.files += 1
-            if isinstance(outcome, Document):
-                line = json_line(outcome)
-                if cut or len(line) <= settings.max_line:
-                    tally.results += 1
-                    tally.cached += outcome.cached
-                    if outcome.encoding:
-                        tally.guess(outcome.encoding, outcome.path)
-                    if outcome.unread:
-                        tally.leave_out(TEXT_ALONE, outcome.path)
-                        if unread is not None:
-                            unread[path_id(outcome.path)] = outcome.unread
-                    if outcome.is_mail and not headers and settings.output in REMOVALS:
-                        tally.leave_out(BODY_ALONE, outcome.path)
-                    values, id_ = settings.form.values, path_id(outcome.path).encode()
-                    if unread is not None and values and values.of_ids([id_]) == [None]:
-                        tally.leave_out(NO_PART, outcome.path)
-                    elif cut:
-                        for unit in cut(outcome):
-                            line = json_line(outcome._replace(text=unit.text), unit.place)
-                            if len(line) <= settings.max_line:
-                                yield line
-                            else:
-                                tally.fail(
-                                    id_.decode() + unit.place,
-                                    Failure(document_files.TOO_LONG, "as a JSON line"),
-                                )
-                    elif unread is not None and (too_short := shortness(outcome.text, settings)):
-                        tally.leave_out(too_short, outcome.path)
-                    if not cut:
-                        yield line
-                    continue
-                outcome = document_files.NoDocument(
-                    outcome.path, document_files.TOO_LONG, "as a JSON line"
-                )
-            if outcome.skipped:
-                tally.leave_out(outcome.reason, outcome.path)
-            else:
-                tally.fail(path_id(outcome.path), Failure(outcome.reason, outcome.detail))
+    def __init__(self, name: str, args: argparse.Namespace, settings: Settings):
+        """Find `args.files`; StageError for an output file among them, or if one is closed."""
+        self._settings, self._loud = settings, args.verbosity
+        self._progress = Progress(name, ["documents"], 1)
+        rules = Rules(name, "document", settings.strict, args.verbosity)
+        self.tally = Tally(rules, self._progress.clear)
+        patterns, skip = folder_walk.Patterns.of(args.include, args.exclude), self.tally.leave_out
+        self.walk = walk = Walk(patterns, is_archive, shows=mails.is_maildir, skip=skip)
+        self._files = list(walk.files(args.files))
+        for path in filter(patterns.allow, mails.missed(file.path for file in self._files)):
+            with suppress(StageError):  # it was removed since then
+                self._files += walk.files([os.fsdecode(path)] * (not walk.knows(path)))
+        for flag, dest in answer_file.OUTPUT_FILES.items():
+            walk.check_new(flag, getattr(args, dest, None))
+        self.tally.fail_folders(walk.closed)
+
+    def write(self, path: Path, *how: Any, of: Callable[[bytes], bytes] = bytes) -> None:
+        """Write a JSON line for each document to a file; how: as in `lines`; of: changes a line."""
+        with self._progress.shown(self._loud), path.open("wb") as sink:
+            self._progress.stage("documents", len(self._files))
+            write_to(sink, map(of, self.lines(*how)))
+
+    def lines(
+        self,
+        guess: document_files.Guess | None,
+        headers: Sequence[str] = (),
+        unread: dict[str, mails.Hashes] | None = None,
+        cut: Callable[[Document], Iterable[Unit]] | None = None,
+        cache: ResultCache | None = None,
+    ) -> Iterator[bytes]:
+        """Yield a JSON line for each document; count all outcomes.
+
+        cut: returns the units of a document, each of which gets a line, instead of the document.
+        unread: gets the hashes of what else is in a document; None if documents are not compared,
+        so that short ones are not named.
+        """
+        settings, tally, allow = self._settings, self.tally, self.walk.patterns.allow
+        mail_text = mails.MailText(headers, "html" in settings.form.clean.names)
+        how = settings.max_line, allow, settings.form.dialect, guess, mail_text, cache
+        for file in self._progress.counted(0, self._files, lambda _: 1):
+            state = file.size, file.mtime_ns
+            for outcome in document_files.documents(file.path, state, *how):
+                tally.files += 1
+                line = json_line(outcome) if isinstance(outcome, Document) else b""
+                if len(line) > settings.max_line and not cut:
+                    outcome = NoDocument(outcome.path, TOO_LONG, "as a JSON line")
+                if isinstance(outcome, Document):
+                    yield from self._of_document(outcome, line, headers, unread, cut)
+                elif outcome.skipped:
+                    tally.leave_out(outcome.reason, outcome.path)
+                else:
+                    tally.fail(path_id(outcome.path), Failure(outcome.reason, outcome.detail))
+
+    def _of_document(
+        self,
+        document: Document,
+        line: bytes,
+        headers: Sequence[str],
+        unread: dict[str, mails.Hashes] | None,
+        cut: Callable[[Document], Iterable[Unit]] | None,
+    ) -> Iterator[bytes]:
+        """Count a document; yield its line, or those of its units."""
+        settings, tally, id_ = self._settings, self.tally, path_id(document.path)
+        tally.results += 1
+        tally.cached += document.cached
+        if document.encoding:
+            tally.guess(document.encoding, document.path)
+        if document.unread:
+            tally.leave_out(TEXT_ALONE, document.path)
+            if unread is not None:
+                unread[id_] = document.unread
+        if document.is_mail and not headers and settings.output in REMOVALS:
+            tally.leave_out(BODY_ALONE, document.path)
+        values = settings.form.values
+        if unread is not None and values and values.of_ids([id_.encode()]) == [None]:
+            tally.leave_out(NO_PART, document.path)
+        elif cut:
+            for unit in cut(document):
+                of_unit = json_line(document._replace(text=unit.text), unit.place)
+                if len(of_unit) <= settings.max_line:
+                    yield of_unit
+                else:
+                    tally.fail(id_ + unit.place, Failure(TOO_LONG, "as a JSON line"))
+        elif unread is not None and (too_short := shortness(document.text, settings)):
+            tally.leave_out(too_short, document.path)
+        if not cut:
+            yield line
 
 
 def shortness(text: str, settings: Settings) -> str:

@@ -119,18 +119,14 @@ class Check:
         return json.dumps(log, indent=1).encode() + b"\n"
 
     def _result(self, finding: Finding) -> dict[str, Any]:
-        where = [
-            {"artifactLocation": {"uri": uri_of(path)}, "region": {"startLine": line}}
-            for path, line in finding.places
-        ]
-        first, *others = ({"physicalLocation": place} for place in where)
-        result: dict[str, Any] = {
-            "ruleId": self.rule,
-            "level": "warning",
-            "message": {"text": finding.message},
-        }
-        result.update(locations=[first], relatedLocations=others)
-        result["partialFingerprints"] = {"neardup/v1": finding.key.decode()}
+        where = []
+        for path, line in finding.places:
+            place = {"artifactLocation": {"uri": uri_of(path)}, "region": {"startLine": line}}
+            where.append({"physicalLocation": place})
+        result: dict[str, Any] = {"ruleId": self.rule, "level": "warning"}
+        result |= {"message": {"text": finding.message}}
+        result |= {"locations": where[:1], "relatedLocations": where[1:]}
+        result |= {"partialFingerprints": {"neardup/v1": finding.key.decode()}}
         return {**result, "baselineState": "new"} if self.baseline else result
 
 

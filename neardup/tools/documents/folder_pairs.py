@@ -40,6 +40,7 @@ from neardup.sets.ragged import Ragged, shared
 from neardup.similarity.measures import Size, Threshold
 
 HAIR = 1e-9  # more than the rounding of floats
+Pair = tuple[int, int, int]  # two folders, and what they have in common
 
 
 @dataclass
@@ -63,22 +64,20 @@ class FolderTree:
 
     def add(self, root: bytes, path: bytes, content: int) -> None:
         """Add a file below `root`, with the number of its content."""
-        self._put(self._number(root, dirname(path)), content)
+        self._folders.append(self._number(root, dirname(path)))
+        self._contents.append(content)
 
     def add_unknown(self, folder: bytes, content: int) -> None:
         """Add unknown content to a folder, or else to the nearest known folder above it, if any."""
         if (number := self.nearest(folder)) >= 0:
-            self._put(number, content)
+            self._folders.append(number)
+            self._contents.append(content)
 
     def nearest(self, folder: bytes) -> int:
         """Return the number of a folder, or else of the nearest known folder above it, or -1."""
         while folder and folder not in self._numbers and dirname(folder) != folder:
             folder = dirname(folder)
         return self._numbers.get(folder, -1)
-
-    def _put(self, folder: int, content: int) -> None:
-        self._folders.append(folder)
-        self._contents.append(content)
 
     def _number(self, root: bytes, path: bytes) -> int:
         missing = []
@@ -258,8 +257,8 @@ def _classes(rows: Ragged, tree: FolderTree) -> list[list[int]]:
 
 
 def _unfolded(
-    tree: FolderTree, pairs: list[tuple[int, int, int]], measure: str, total: list[int]
-) -> Iterator[tuple[int, int, int]]:
+    tree: FolderTree, pairs: list[Pair], measure: str, total: list[int]
+) -> Iterator[Pair]:
     """Yield the pairs that no previously yielded pair covers.
 
     By containment, a folder is the contained one only in the first of its pairs, unless both sets
@@ -322,21 +321,13 @@ class Folding:
 
 
 def _counted(
-    rows: Ragged,
-    sizes: np.ndarray,
-    pairs: list[tuple[int, int, int]],
-    measure: str,
-    total: list[int],
+    rows: Ragged, sizes: np.ndarray, pairs: list[Pair], measure: str, total: list[int]
 ) -> list[FolderPair]:
     a, b = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
-    both, files = shared(rows, a, b), rows.sizes.tolist()
+    both, files, found = shared(rows, a, b), rows.sizes.tolist(), []
     of_both = totals(Ragged(both.values, both.offsets, sizes[both.values.astype(np.int64)]))
-    counted = zip(pairs, both.sizes.tolist(), of_both.tolist())
-    return [
-        FolderPair(
-            *(x, y, part),
-            total[x] if measure == CONTAINMENT else total[x] + total[y] - part,
-            *(common, files[x] - common, files[y] - common, size),
-        )
-        for (x, y, part), common, size in counted
-    ]
+    for (x, y, part), common, size in zip(pairs, both.sizes.tolist(), of_both.tolist()):
+        whole = total[x] if measure == CONTAINMENT else total[x] + total[y] - part
+        counts = common, files[x] - common, files[y] - common, size
+        found.append(FolderPair(x, y, part, whole, *counts))
+    return found

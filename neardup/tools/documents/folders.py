@@ -79,16 +79,19 @@ def main() -> None:
         pairs = similar_folders(tree, sizes, args.measure, args.threshold, args.by == BYTES)
         notes = Below(tree, left_out), Below(tree, walk.linked.items())
         answer.write(line_of(tree, pair, *notes) for pair in pairs)
-    pairs_found = f"{many(len(pairs), 'pairs')} among {many(len(tree.paths), 'folders')}"
+    lines = [f"{many(len(pairs), 'pairs')} among {many(len(tree.paths), 'folders')}"]
+    lines += tally.not_compared()
+    lines[-1] += "; each counts as a file that no other folder has" * bool(tally.failed)
+    read = many(tally.results - tally.cached, "files")
+    lines += [f"{read} read, {tally.cached:,} from the cache", *filter(None, [cache.note])]
     if args.verbosity > QUIET:
-        print(summary(tally, pairs_found, cache.note), file=sys.stderr)
+        print(*lines, sep="\n", file=sys.stderr)
     if tally.failed and not tree.paths:
         raise StageError("found no file to compare; name a folder of files")
 
 
 def line_of(tree: FolderTree, pair: FolderPair, left_out: Below, linked: Below) -> bytes:
-    paths = [tree.paths[folder] for folder in pair[:2]]
-    left = [left_out.of(folder) for folder in pair[:2]]
+    paths, left = zip(*((tree.paths[folder], left_out.of(folder)) for folder in pair[:2]))
     in_a, in_b = ({inode for _, inode in linked.of(folder)} for folder in pair[:2])
     counts = pair.common, pair.only_a, pair.only_b, pair.bytes, *map(len, left), len(in_a & in_b)
     left_a, left_b = map(named_items, paths, left)
@@ -139,9 +142,8 @@ in B')
         said = f"{many(common, files)} {'is' if common == 1 else 'are'} in both"
     for name, left in (("A", left_a), ("B", left_b)):
         said += f"; {name} also has, not compared: {left}" * bool(left)
-    return said + f"; {many(links, 'hard links')} in both, whose removal frees nothing" * bool(
-        links
-    )
+    freed = f"; {many(links, 'hard links')} in both, whose removal frees nothing"
+    return said + freed * bool(links)
 
 
 def hash_in(file: FoundFile) -> str | Failure:
@@ -189,15 +191,6 @@ def read_tree(
     for path, _ in walk.closed:
         tree.add_unknown(path, numbers.setdefault((0, path), len(numbers)))
     return tree, np.array([size or 1 for size, _ in numbers], np.int64)
-
-
-def summary(tally: Tally, found: str, note: str) -> str:
-    lines = [found, *tally.not_compared()]
-    if tally.failed:
-        lines[-1] += "; each counts as a file that no other folder has"
-    read = many(tally.results - tally.cached, "files")
-    lines.append(f"{read} read, {tally.cached:,} from the cache")
-    return "\n".join([*lines, *filter(None, [note])])
 
 
 def roots(names: list[str]) -> Iterator[str]:

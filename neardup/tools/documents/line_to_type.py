@@ -41,17 +41,11 @@ def line_to_type(words: Sequence[str], remove: bool) -> str:
 def _door(name: str) -> str:
     """Return the command that reads a file, or most files of a folder."""
     if not os.path.isdir(name):
-        file = os.fsencode(name)
-        return (
-            "documents"
-            if is_archive(file) or has_kind(file)
-            else KINDS.get(suffix_of(name).lower(), "run")
-        )
+        text = is_archive(os.fsencode(name)) or has_kind(os.fsencode(name))
+        return "documents" if text else KINDS.get(suffix_of(name).lower(), "run")
     found = (file for _, _, files in os.walk(name) for file in files if not file.startswith("."))
-    kinds = Counter(
-        KINDS.get(suffix_of(file).lower(), "documents") for file in islice(found, LOOKED_AT)
-    )
-    return kinds.most_common(1)[0][0] if kinds else "documents"
+    kinds = [KINDS.get(suffix_of(file).lower(), "documents") for file in islice(found, LOOKED_AT)]
+    return Counter(kinds or ["documents"]).most_common(1)[0][0]
 
 
 def _is_read(names: Sequence[str], kind: str | None) -> bool:

@@ -234,10 +234,11 @@ def office_text(data: bytes, decode: Decode, limits: archives.Archive, most: int
         raise MemberError(DAMAGED, str(error)) from None
     except archives.OverLimitError as error:
         raise MemberError(archives.OVER_LIMIT, str(error)) from None
-    others = (
-        each for each in entries if each.file_size and not NO_CONTENT.fullmatch(each.filename)
-    )
-    unread = [b"%x %x" % (each.CRC, each.file_size) for each in others if each not in read]
+    unread = [
+        b"%x %x" % (each.CRC, each.file_size)
+        for each in entries
+        if each.file_size and each not in read and not NO_CONTENT.fullmatch(each.filename)
+    ]
     unread += (blake2b(more, digest_size=8).digest() for _, more in found if more)
     return ReadText("\n".join(text for text, _ in found), "", frozenset(unread))
 
@@ -304,9 +305,8 @@ def xml_text(data: bytes, leaf: str = "", top: str = "body") -> Found:
 
     leaf: the elements that have text; all, if it is not given.  top: the element to read.
     """
-    root = ElementTree.fromstring(data)
-    body, unread = root.find(f"{{*}}{top}"), list[str]()
-    body = root if body is None else body
+    root, unread = ElementTree.fromstring(data), list[str]()
+    body = next(root.iterfind(f"{{*}}{top}"), root)
     for each in list(body.iter()):
         (space, _, name), tail = each.tag.rpartition("}"), each.tail
         unread += _unread(each, name, OF_TEXT.search(space) is None, leaf)

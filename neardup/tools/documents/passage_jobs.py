@@ -7,7 +7,7 @@ The jobs are those of `passage_steps`: which windows occur twice, where they are
 
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -64,61 +64,46 @@ class PassageRun(StepRun):
         given = {flag: asked.value(flag) for flag in PASSAGE_FLAGS}
         given |= {"--length": args.length, "--min-records": args.min_records}
         given |= {"--places": args.places}
-        self.words = [
-            flag if value is True else f"{flag}={value}"
-            for flag, value in given.items()
-            if value not in (None, False)
-        ]
+        given = {flag: value for flag, value in given.items() if value not in (None, False)}
+        self.words = [flag if value is True else f"{flag}={value}" for flag, value in given.items()]
         self.task("step.py", *self.words)  # UsageError for words that cannot be passed
         self.listed = sizes.listed(args.inputs)
 
     def carry_out(self) -> None:
         """Run the jobs; StageError, after the answer, if too many lines are bad."""
         counters = Counters("passages")  # its time is that of all jobs
-        _, runs, _ = self.run([self.shared_job, self.runs_job, self.lines_job])
-        for name, count in {"records": 0, **runs.counters()}.items():
+        shared = partial(self._records, SHARED, ("hashes", "shared"), jobs.PLAIN)
+        runs = partial(self._records, RUNS, ("windows", "runs"), BY_FIRST_FIELD, PARTITIONER)
+        _, done, _ = self.run([shared, runs, self._lines])
+        for name, count in {"records": 0, **done.counters()}.items():
             counters.add(name, count)
         watching.say(summary.describe([counters.as_dict()], summary.SHORT_SUMMARY))
         summary.judged(counters.counts, self.settings.max_bad)
 
-    def shared_job(self) -> list[str]:
-        return self._records(SHARED, ("hashes", "shared"), jobs.PLAIN)
-
-    def runs_job(self) -> list[str]:
-        return self._records(RUNS, ("windows", "runs"), BY_FIRST_FIELD)
-
-    def lines_job(self) -> list[str]:
+    def _lines(self) -> list[str]:
         """Return the command line of the job that prints; StageError if the input was changed."""
         check_unchanged(self.listed, sizes.listed(self.args.inputs))
-        words = [
-            "-mapper",
-            "cat",
-            "-reducer",
-            self.task("step.py", "passages", "lines", *self.words),
-        ]
+        reducer = self.task("step.py", "passages", "lines", *self.words)
+        words = [*PARTITIONER, "-mapper", "cat", "-reducer", reducer]
         words += ["-input", f"{self.between}/{RUNS}", "-output", self.output]
-        return self.streaming("lines", {**self._reduced, **BY_FIRST_FIELD}, [*PARTITIONER, *words])
+        return self.streaming("lines", {**self._reduced, **BY_FIRST_FIELD}, words)
 
     @property
     def _reduced(self) -> dict[str, object]:
-        return {
-            sizes.REDUCERS: self.args.reducers,
-            **sizes.reduce_properties(self.args.memory),
-        }
+        given = sizes.reduce_properties(self.args.memory)
+        return {sizes.REDUCERS: self.args.reducers, **given}
 
     def _records(
-        self, name: str, steps: Sequence[str], own: "dict[str, object] | dict[str, str]"
+        self, name: str, steps: Sequence[str], own: Mapping[str, object], words: Sequence[str] = ()
     ) -> list[str]:
         """Return the command line of a job that reads the input."""
         names = shipping.kept_bytes(format_input_files((), (file.name for file in self.listed)))
         task = partial(self.task, "step.py", "passages")
-        options = [*self.words, f"--input-files={jobs.LIST}"]
-        always: list[str] = []
+        options, always = [*self.words, f"--input-files={jobs.LIST}"], list[str]()
         if name == RUNS:
             options.append(f"--shared={jobs.SHARED}")
             always = jobs.from_cluster({jobs.SHARED: f"{self.between}/{SHARED}"})
-        words = [*PARTITIONER] * (name == RUNS)
-        words += [word for each in self.args.inputs for word in ("-input", each)]
+        words = [*words, *(word for each in self.args.inputs for word in ("-input", each))]
         words += ["-output", f"{self.between}/{name}", "-mapper", task(steps[0], *options)]
         words += ["-reducer", task(steps[1], *self.words)]
         recursive = {"mapreduce.input.fileinputformat.input.dir.recursive": "true"}

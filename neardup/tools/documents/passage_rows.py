@@ -193,6 +193,7 @@ class CutWords:
 PAIR = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # one character
 ESCAPES = re.compile(rf"{PAIR}|\\u[0-9a-fA-F]{{4}}|\\.")  # of JSON
 NONE = re.compile(r"(?!)")
+CONVERT = "write JSON lines first, with neardup convert"
 
 
 def without(
@@ -229,10 +230,8 @@ class CutRows(Additions):
             self._column = columns.index(self._field) if columns else int(self._field) - 1
         for column in columns if self._kind in TABLES else ():
             if column.name == self._field and not is_mergeable(column.type, delimited=True):
-                raise StageError(
-                    f"{self._name}: {self._field!r} is {column.type}, and --output kept cuts "
-                    "strings; write JSON lines first, with neardup convert"
-                )
+                why = f"{self._field!r} is {column.type}, and --output kept cuts strings"
+                raise StageError(f"{self._name}: {why}; {CONVERT}")
         self._left = chain(_by_row(cuts, file.first), repeat((END, ())))
         self.place, self._next = next(self._left)
 
@@ -276,9 +275,7 @@ class CutRows(Additions):
             row = line[:begin] + field + line[end:]
             if next(split_rows(self._kind, row + b"\n", dialect)) == own:
                 return row
-        raise StageError(
-            f"{self._name}: cannot cut {shown(line)}; write JSON lines first, with neardup convert"
-        )
+        raise StageError(f"{self._name}: cannot cut {shown(line)}; {CONVERT}")
 
 
 def cut_places(

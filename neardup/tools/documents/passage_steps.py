@@ -103,12 +103,10 @@ Records = Iterable[tuple[int, Record]]  # with their places
 
 
 def _batches(records: Records, words: Words) -> Iterator[list[_WordedText]]:
-    held: list[_WordedText] = []
-    size = 0
+    held, size = list[_WordedText](), 0
     for place, record in records:
-        held.append(
-            _WordedText(place, record.id, record.content, words.line(record.content) + b"\n")
-        )
+        line = words.line(record.content) + b"\n"
+        held.append(_WordedText(place, record.id, record.content, line))
         size += len(held[-1].line)
         if size >= BATCH_BYTES:
             yield held
@@ -148,16 +146,14 @@ def shared(lines: Iterable[bytes], most: int = candidate_keys.MAPPED_BYTES) -> I
         first = next(sorted_blocks)
         options = first[:OPTIONS_BYTES]
         rows = (_rows(block, options) for block in chain([first], sorted_blocks))
-        found = map(_twice, grouped(rows))
+        found = (_twice(group[:, 0]) for group in grouped(rows))
         yield from candidate_keys.filter_part(found, part, of, options, most)
 
 
 def _rows(block: bytes, options: bytes) -> np.ndarray:
     """Return rows of hashes, with zeros as values: uint64 (n, 2)."""
-    if (
-        block[:OPTIONS_BYTES] != options
-        or len(block) % DIGEST_BYTES != OPTIONS_BYTES % DIGEST_BYTES
-    ):
+    whole = len(block) % DIGEST_BYTES == OPTIONS_BYTES % DIGEST_BYTES
+    if block[:OPTIONS_BYTES] != options or not whole:
         raise StageError(
             "expected blocks that `step.py passages hashes` made with one --length and --clean"
         )
@@ -167,8 +163,7 @@ def _rows(block: bytes, options: bytes) -> np.ndarray:
     return rows.view(">u8").astype(np.uint64)
 
 
-def _twice(rows: np.ndarray) -> np.ndarray:
-    digests = rows[:, 0]
+def _twice(digests: np.ndarray) -> np.ndarray:
     new = first_of_run(digests)
     return digests[new & np.append(~new[1:], False)]
 
@@ -198,13 +193,10 @@ def windows(
 def _of_text(text: _WordedText, some: np.ndarray, at: Sequence[int], width: int) -> Iterator[bytes]:
     """Yield the lines of windows that begin with some words; word i begins at byte at[i]."""
     last = len(at) - 1 - width
-    near = np.unique(np.concatenate([some - 1, some, some + 1]))
-    found = {
-        word: b64encode(
-            blake2b(text.line[at[word] : at[word + width]], digest_size=WINDOW_BYTES).digest()
-        )
-        for word in near[(near >= 0) & (near <= last)].tolist()
-    }
+    near, found = np.unique(np.concatenate([some - 1, some, some + 1])), dict[int, bytes]()
+    for word in near[(near >= 0) & (near <= last)].tolist():
+        digest = blake2b(text.line[at[word] : at[word + width]], digest_size=WINDOW_BYTES).digest()
+        found[word] = b64encode(digest)
     for word in some.tolist():
         sides = (found.get(word + step, NONE)[:SIDE_DIGITS] for step in (-1, 1))
         yield b"%b\t%016x%08x\t%b\t%b\n" % (found[word], text.place, word, *sides)
@@ -243,7 +235,7 @@ def runs(lines: Iterable[bytes], least: int, every: bool = False) -> Iterator[by
         for key, group in _by_key(lines):
             if len(key) == PLACE_DIGITS:
                 for fields in group:
-                    if not _expect(fields, 6, "windows")[1].startswith(TEXT_MARK):
+                    if len(fields) != 6 or not fields[1].startswith(TEXT_MARK):
                         raise _unlike(fields, "windows")
                     yield b"\t".join(fields) + b"\n"
                 continue
@@ -265,13 +257,12 @@ def _places(
 
     With None for sides that are not always the same.  Write the first place, or every one.
     """
-    count = records = 0
-    last = b""
+    count, records, last = 0, 0, b""
     sides: list[bytes | None] = []
     for fields in group:
-        at, *beside = _expect(fields, 4, "windows")[1:]
-        if len(at) != AT_DIGITS:
+        if len(fields) != 4 or len(fields[1]) != AT_DIGITS:
             raise _unlike(fields, "windows")
+        _, at, *beside = fields
         if count == 0:
             sides = [None if side == NONE else side for side in beside]
         elif at <= last:
@@ -292,22 +283,19 @@ def passage_lines(lines: Iterable[bytes], options: PassageOptions) -> Iterator[b
         texts: list[_SentText] = []
         rows: list[_OnePlace] = []
         for fields in group:
-            _, at, made, id_, low, text = _expect(fields, 6, "runs")
             try:
+                _, at, made, id_, low, text = fields
                 if not at.startswith(TEXT_MARK):
-                    rows.append(
-                        _OnePlace(int(at, 16), int(made), int(id_), low == b"1", text == b"1")
-                    )
+                    found = int(at, 16), int(made), int(id_), low == b"1", text == b"1"
+                    rows.append(_OnePlace(*found))
                     continue
                 whole = json.loads(text.decode("utf-8", "surrogatepass"))
                 texts.append(_SentText(int(at[1:], 16), int(low), id_.decode(), whole))
             except ValueError:
                 raise _unlike(fields, "runs") from None
             if made != options.digest:
-                raise StageError(
-                    "the windows were made with another --length or --clean; give all steps the "
-                    "same"
-                )
+                other = "the windows were made with another --length or --clean"
+                raise StageError(f"{other}; give all steps the same")
         if rows:
             yield from _of_record(place, texts, rows, words, options.width)
 
@@ -364,12 +352,6 @@ def _by_key(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Iterator[list[bytes
             raise StageError(NOT_SORTED if last else "a line has no key; run the step before again")
         last = key
         yield key, group
-
-
-def _expect(fields: list[bytes], number: int, step: str) -> list[bytes]:
-    if len(fields) != number:
-        raise _unlike(fields, step)
-    return fields
 
 
 def _unlike(fields: list[bytes], step: str) -> StageError:
@@ -444,9 +426,9 @@ def of_records(args: argparse.Namespace, settings: Settings, options: PassageOpt
         records = texts.of_blocks(input_blocks(None, args.files, settings))
     if args.step == "hashes":
         write_all(hashes(records, options, phases.reducers_of_job()))
-    else:
-        if not args.shared:
-            raise UsageError("needs --shared FILE, the output of `./step.py passages shared`")
+    elif args.shared:
         known = phases.read_filter(args.shared, options.digest, "--shared")
         write_all(windows(records, options, known))
+    else:
+        raise UsageError("needs --shared FILE, the output of `./step.py passages shared`")
     counters.report()

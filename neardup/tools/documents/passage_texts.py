@@ -20,29 +20,28 @@ from typing import IO, Any, Callable, NamedTuple, TypeVar
 import numpy as np
 
 from neardup.engines.local.plan import workers_for
-from neardup.engines.local.workers import Progress, total_size
+from neardup.engines.local.workers import total_size
 from neardup.options import table
 from neardup.options.settings import Settings
 from neardup.reading import input_check as flaws
-from neardup.reading import mails, text_rows
+from neardup.reading import text_rows
 from neardup.reading.blocks import Block, count_lines, in_task
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.decoders import Tasks, merged
-from neardup.reading.folder_walk import Patterns, Walk, path_of
+from neardup.reading.folder_walk import path_of
 from neardup.reading.input_files import Unchanged
 from neardup.reading.input_format import InputFormat
 from neardup.reading.row_files import json_row
-from neardup.reading.tally import Rules, Tally
+from neardup.reading.tally import Tally
 from neardup.reading.text_rows import DEFAULT_TEXT, FlawError, Record, Row
 from neardup.runtime.counters import Counters
 from neardup.runtime.flags import flags
-from neardup.runtime.program import StageError, UsageError, cores, printable, whole, write_to
+from neardup.runtime.program import StageError, UsageError, cores, printable, whole
 from neardup.stages.kept_steps import KeptSteps
 from neardup.stages.pairs import check_start, reject
 from neardup.stages.repeated_runs import ONE_GO
 from neardup.stages.word_lines import WordLines, Words
-from neardup.tools.documents.document_files import is_archive
-from neardup.tools.documents.documents import SHORT, found_files, json_lines, with_guess
+from neardup.tools.documents.documents import SHORT, DocumentFiles, with_guess
 
 EXCERPT, SQUEEZED = 80, 1000  # characters
 FOR_EACH = 4 << 20  # bytes of the files for each process
@@ -163,7 +162,10 @@ class RecordTexts:
 
         def read(number: int, block: Block) -> _Read:
             found = (r._replace(content=self._words.line(r.content)) for r in self._of(block))
-            return number, _start(block), list(found)
+            # Once its texts are read, only the start of a file is needed, and what is bad.
+            needed = isinstance(block.data, bytes) and (block.flaw or block.line == 1)
+            start = block._replace(data=block.data if needed else [], reserved=())
+            return number, start, list(found)
 
         def share(turn: int, turns: int) -> Tasks[_Read]:
             at = 0
@@ -259,12 +261,6 @@ class RecordTexts:
         return [each if each.flaw else each._replace(id=next(named)) for each in found]
 
 
-def _start(block: Block) -> Block:
-    """Return what is needed of a block, behind the start of its file, once its texts are read."""
-    needed = isinstance(block.data, bytes) and (block.flaw or block.line == 1)
-    return block._replace(data=block.data if needed else [], reserved=())
-
-
 def _text(row: Row, fields: text_rows.Fields, single: bool) -> str:
     """Return the text of a row, with the blanks around it; FlawError if it has none."""
     if single and fields.texts[0] not in row and "." in fields.texts[0]:
@@ -293,9 +289,6 @@ def check_words(form: InputFormat) -> None:
         )
 
 
-OF_ROWS = set(table.READING) - {"--encoding"}
-
-
 def write_documents(
     name: str, args: argparse.Namespace, options: table.Options, path: Path
 ) -> tuple[Settings, Tally]:
@@ -303,35 +296,23 @@ def write_documents(
 
     With --clean html, the texts are those of the pages, without tags.  name: of the command
     """
-    for flag in sorted(OF_ROWS):
+    for flag in sorted({*table.READING} - {"--encoding"}):
         if options.value(flag) is not None:
             raise UsageError(f"{flag} is for files of records, not for folders; leave it out")
     options, guess = with_guess(options)
     options = replace(options, input="jsonl")
     settings = Settings.of(options)
     clean = ",".join(each for each in settings.form.clean.names if each != "html")
-    progress = Progress(name, ["documents"], 1)
-    tally = Tally(Rules(name, "document", settings.strict, args.verbosity), progress.clear)
-    patterns = Patterns.of(args.include, args.exclude)
-    walk = Walk(patterns, is_archive, shows=mails.is_maildir, skip=tally.leave_out)
-    files = found_files(walk, args.files)
-    walk.check_new("-o", args.answer)
-    tally.fail_folders(walk.closed)
-    with progress.shown(args.verbosity), path.open("wb") as sink:
-        progress.stage("documents", len(files))
-        counted = progress.counted(0, files, lambda _: 1)
-        lines = json_lines(counted, settings, walk, tally, guess, (), None)
-        write_to(sink, lines if clean == str(settings.form.clean) else texts_of_pages(lines, tally))
-    return Settings.of(replace(options, encoding=None, clean=clean or None)), tally
+    files, of_html = DocumentFiles(name, args, settings), Cleaning.parse("html")
 
-
-def texts_of_pages(lines: Iterable[bytes], tally: Tally) -> Iterator[bytes]:
-    """Yield JSON lines with the texts of pages; count those without text."""
-    clean = Cleaning.parse("html")
-    for line in lines:
+    def of_page(line: bytes) -> bytes:
+        """Return the line with the text of a page; count those without text."""
         row = json.loads(line)
-        row[DEFAULT_TEXT] = clean(row[DEFAULT_TEXT])
+        row[DEFAULT_TEXT] = of_html(row[DEFAULT_TEXT])
         if row[DEFAULT_TEXT].strip():
-            yield json_row(row)
-        else:
-            tally.leave_out(SHORT[0], path_of(row["id"]))
+            return json_row(row)
+        files.tally.leave_out(SHORT[0], path_of(row["id"]))
+        return b""
+
+    files.write(path, guess, of=bytes if clean == str(settings.form.clean) else of_page)
+    return Settings.of(replace(options, encoding=None, clean=clean or None)), files.tally

@@ -186,9 +186,8 @@ def opened_work(
     """Return the folder of --work, to be opened, or None."""
     if args.work is None:
         return nullcontext()
-    own = {"--length": args.length, "--min-records": args.min_records, "--output": args.kind}
-    own |= {"--keep": args.which} if args.kind == "kept" else {}
-    words = [f"{flag}={value}" for flag, value in own.items()]
+    words = [f"--length={args.length}", f"--min-records={args.min_records}"]
+    words += [f"--output={args.kind}", *[f"--keep={args.which}"] * (args.kind == "kept")]
     words += ["--places"] * bool(args.places or args.report)
     words += filter(lambda word: not word.startswith("--output="), options.arguments())
     return work_folder.opened(args.work, words, args.files, args.verbosity == QUIET, args.keep_work)
@@ -255,8 +254,7 @@ def listing(texts: RecordTexts, lines: WordLines, found: np.ndarray, by: str) ->
     """Return a line for each place, behind a key to sort by and a tab."""
 
     def listed(each: RecordText) -> list[bytes]:
-        some = []
-        low, high = np.searchsorted(found[1], [each.record, each.record + 1])
+        some, (low, high) = [], np.searchsorted(found[1], [each.record, each.record + 1])
         for begin, _, word, first, count, of, words in found[:, low:high].T.tolist():
             sizes = (BIGGEST - size for size in sizes_of(by, count, words))
             key = b"%016x%016x%016x%016x" % (*sizes, first, begin)
@@ -278,12 +276,9 @@ def _command_line() -> tuple[argparse.Namespace, table.Options]:
     parser = table.parser(
         PROGRAM, DESCRIPTION, FLAGS, (*passage_texts.PASSAGE_OPTIONS, *OWN), TEXTS
     )
-    about = (
-        "with --output kept: also write each cut to FILE: id, from, to, bytes, what it repeats, "
-    )
-    removed = SHARED["--removed"]._replace(
-        help=f"{about}the words left in the record, and the text, in JSON", short=True
-    )
+    about = "write each cut to FILE: id, from, to, bytes, what it repeats, the words left in the"
+    about = f"with --output kept: also {about} record, and the text, in JSON"
+    removed = SHARED["--removed"]._replace(help=about, short=True)
     names = "--include --exclude --jobs --work --keep-work -o --removed --report"
     parser.add_shared(names, removed)
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))

@@ -16,7 +16,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from typing import NamedTuple
 
 from neardup.engines.local.answer_file import PATHS
@@ -85,9 +84,8 @@ def units_of_text(text: str, kind: str) -> Iterator[Unit]:
     >>> [unit.place for unit in units_of_text("To be.  Or not?\n\nThat is\nit", "sentence")]
     [':1-1', ':1:9-1', ':3-4']
     """
-    ends = chain((cut.end() for cut in CUTS[kind].finditer(text)), [len(text)])
     spans, start = [], 0
-    for end in ends:
+    for end in [*(cut.end() for cut in CUTS[kind].finditer(text)), len(text)]:
         part = text[start:end]
         if stripped := part.strip():
             first = start + len(part) - len(part.lstrip())

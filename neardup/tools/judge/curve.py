@@ -1,8 +1,6 @@
 """`curve`: print the S-curve of a setting as a table.
 
-The curve is the probability that two records share a key, by their similarity.  Above the threshold
-it should be high: that is the recall.  Below it should be low: pairs found there are compared in
-vain.  Its distance from the ideal, a step at the threshold t, is two areas:
+The distance of the curve from the ideal, a step at the threshold t, is two areas:
 
     false negatives   ∫ 1 - P(s) ds, t … 1     above the curve: pairs that are missed
     false positives   ∫ P(s) ds,     0 … t     below it: dissimilar pairs compared
@@ -10,6 +8,8 @@ vain.  Its distance from the ideal, a step at the threshold t, is two areas:
 If all similarities from 0 to 1 were equally likely, these would be the shares of all pairs that are
 false negatives or positives (Leskovec, Rajaraman, Ullman, Mining of Massive Datasets, ch. 3).
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,7 +24,7 @@ from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.runtime.program import UsageError
 from neardup.schemes.fingerprints import Hamming
 from neardup.schemes.scheme import shown
-from neardup.similarity.measures import Threshold, measure_of
+from neardup.similarity.measures import measure_of
 
 ASKED = ("--scheme", "--exact", "--measure", "--threshold", *table.SCHEME_OPTIONS)
 STEPS, BAR = 20, 40  # rows of the table, and the length of their bars
@@ -48,7 +48,10 @@ def main() -> None:
     settings = settings_before_counts(options)
     scheme, measure = settings.scheme, settings.measure
     axis = scheme.measures[0]
-    threshold = _threshold(args.measure, axis, settings.threshold)
+    threshold: float | None = float(settings.threshold)
+    if args.measure not in (None, axis):  # converted to the measure on the axis, if possible
+        least = measure_of(args.measure, settings.threshold).resemblance
+        threshold = float(least) if axis == "jaccard" and least else None
     places = {i / STEPS for i in range(STEPS + 1)}
     bits = measure.bits if isinstance(measure, Hamming) else 0
     if bits:
@@ -59,27 +62,15 @@ def main() -> None:
         raise UsageError(f"no curve, because no chance is involved: {scheme.promise}")
     print(f"{scheme.promise}\n\n{'bits apart' if bits else axis:<10}  probability of sharing a key")
     for place in sorted(places, reverse=bits > 0):
-        shown_at = round((1 - place) * bits) if bits else place
-        print(table_row(shown_at, scheme.recall(place), place == threshold))
+        chance, shown_at = scheme.recall(place), round((1 - place) * bits) if bits else place
+        bar = "#" * round(chance * BAR)
+        note = f"{bar:{BAR}}  <- the threshold" if place == threshold else bar
+        print(f"{shown_at:<10.6g}  {shown(chance)}  {note}".rstrip())
     if threshold is not None:
         print("", *area_rows(areas(scheme.recall, threshold)), sep="\n")
 
 
-def _threshold(measure: "str | None", axis: str, threshold: Threshold) -> "float | None":
-    """Return the threshold, converted to the measure on the axis, or None if that is impossible."""
-    if measure in (None, axis):
-        return float(threshold)
-    least = measure_of(measure, threshold).resemblance
-    return float(least) if axis == "jaccard" and least else None
-
-
-def table_row(place: float, chance: float, marked: bool) -> str:
-    bar = "#" * round(chance * BAR)
-    note = f"{bar:{BAR}}  <- the threshold" if marked else bar
-    return f"{place:<10.6g}  {shown(chance)}  {note}".rstrip()
-
-
-def area_rows(areas: "Areas") -> list[str]:
+def area_rows(areas: Areas) -> list[str]:
     """Return lines with the areas of false negatives and of false positives, one line each.
 
     >>> print(*area_rows(Areas(4.80823e-7, 0.26806)), sep="\\n")
@@ -90,11 +81,8 @@ def area_rows(areas: "Areas") -> list[str]:
     note = "area below it up to the threshold: dissimilar pairs compared"
     if not areas.false_positives:
         vain, note = "-", "nothing is promised about pairs below the threshold"
-    return [
-        f"false negatives  {missed:11}  area above the curve from the threshold on: pairs that are "
-        "missed",
-        f"false positives  {vain:11}  {note}",
-    ]
+    above = "area above the curve from the threshold on: pairs that are missed"
+    return [f"false negatives  {missed:11}  {above}", f"false positives  {vain:11}  {note}"]
 
 
 POINTS, WEIGHTS = (column.tolist() for column in np.polynomial.legendre.leggauss(16))  # on -1 … 1
@@ -111,8 +99,7 @@ class Areas(NamedTuple):
 
 def areas(recall: Callable[[float], float], threshold: float) -> Areas:
     """Return the areas of false negatives and false positives for a curve and a threshold."""
-    missed = integral(lambda s: 1 - recall(s), threshold, 1)
-    return Areas(missed, integral(recall, 0, threshold))
+    return Areas(integral(lambda s: 1 - recall(s), threshold, 1), integral(recall, 0, threshold))
 
 
 def integral(

@@ -378,17 +378,13 @@ def best(costs: list[Cost]) -> Cost:
 
 
 def worth_showing(costs: list[Cost], how_many: int, always: Cost) -> list[Cost]:
-    """Return `always`, and up to `how_many` settings of least work that no other setting dominates.
+    """Return `always`, and up to `how_many` settings of least work that no other one dominates.
 
-    A setting dominates another if it has no more keys, and fewer candidates.  They are returned in
-    the order of `costs`.
+    A setting dominates another if it has no more keys, and fewer candidates.
     """
-    front = [
-        each
-        for each in costs
-        if not any(
-            other.keys <= each.keys and other.candidates < each.candidates for other in costs
-        )
-    ]
-    least = sorted(front, key=lambda each: each.work)[:how_many]
+    least: list[Cost] = []
+    for each in sorted(costs, key=lambda each: each.work):
+        if not any(one.keys <= each.keys and one.candidates < each.candidates for one in costs):
+            least.append(each)
+    least = least[:how_many]
     return [each for each in costs if each in least or each is always]

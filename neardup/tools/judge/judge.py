@@ -53,6 +53,7 @@ FLAGS = {
 DRAWS = 20_000  # enough for any interval; a larger --sample draws more
 FREE = {"--max-bad", "--strict"}
 SKIPPED = b"skip"
+TO_PRESS = "s same, d different, space skip, u undo, q end: "
 KEYS = {"s": SAME, "d": DIFFERENT, " ": SKIPPED, "u": UNDONE, "q": b""}
 OWN = flags(
     """
@@ -89,12 +90,8 @@ class Shown(NamedTuple):
 
     def parts(self, first: int = 0) -> Parts:
         """Return the words of a text, 0 or 1, and those of the other one that differ."""
-        a, b = self.texts[first], self.texts[1 - first]
-        if self.form.bits:
-            return pair_elements.block_difference(a, b)
-        if self.form.shingle is None:
-            return pair_elements.shingle_difference(a, b)
-        return pair_elements.word_difference(self.form.clean(a), self.form.clean(b))
+        a, b = map(self.form.clean if self.form.shingle else str, self.texts)
+        return pair_elements.difference_by(self.form)(*((b, a) if first else (a, b)))
 
 
 class DrawnPair(NamedTuple):
@@ -113,17 +110,15 @@ class Session:
 
     def answer(self, answer: bytes) -> None:
         """Take an answer to the pair at `at`, or undo the last one."""
-        if answer == UNDONE:
-            if not self.at:
-                return
+        if answer != UNDONE:
+            if answer != SKIPPED:
+                self._append(answer)
+            self._answers.append(answer)
+            self.at += 1
+        elif self.at:
             self.at -= 1
             if self._answers.pop() != SKIPPED:
                 self._append(UNDONE)
-            return
-        if answer != SKIPPED:
-            self._append(answer)
-        self._answers.append(answer)
-        self.at += 1
 
     def _append(self, answer: bytes) -> None:
         line = self.pairs[self.at].verdict._replace(verdict=answer).format()
@@ -232,15 +227,13 @@ def _opened(path: Path, making: str, reading: bool) -> Iterator[tuple[int, dict[
         except OSError:  # a file system without locks: lines are appended whole
             pass
         known, end = not_pairs.read_verdicts(path, making)
-        cut = os.fstat(file).st_size - end
-        if cut:
+        if os.fstat(file).st_size > end:
             fate = "not counted" if reading else "lost"  # another judge may be writing it
             print(f"{path}: the last line was cut short; that verdict is {fate}", file=sys.stderr)
         with program.naming(path):
             if not reading:
                 os.ftruncate(file, end)
-            if not (reading or end):
-                os.write(file, not_pairs.MARK + making.encode() + b"\n")
+                os.write(file, b"" if end else not_pairs.MARK + making.encode() + b"\n")
         yield file, known
     finally:
         os.close(file)
@@ -315,13 +308,9 @@ def _in_terminal(session: Session) -> None:
             pair = session.pairs[session.at]
             place = f"{session.at + 1} of {len(session.pairs)}"
             lines = [f"\n{place}, similarity {pair.verdict.similarity.decode()}"]
-            lines += [
-                f"{letter}  {program.escaped(id_)}" for letter, id_ in zip("AB", pair.verdict.ids)
-            ]
-            lines += [
-                pair_elements.as_wdiff(pair.parts()),
-                "s same, d different, space skip, u undo, q end: ",
-            ]
+            named = zip("AB", map(program.escaped, pair.verdict.ids))
+            lines += [f"{letter}  {id_}" for letter, id_ in named]
+            lines += [pair_elements.as_wdiff(pair.parts()), TO_PRESS]
             print("\n".join(lines), end="", file=sys.stderr, flush=True)
             while (key := os.read(0, 1).decode("latin-1")) and key not in KEYS:
                 pass

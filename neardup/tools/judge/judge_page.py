@@ -70,10 +70,9 @@ class Server(ThreadingHTTPServer):
         session = self.session
         with self.lock:
             if at == str(session.at) and key in KEYS and not self.ended:
+                self.ended = key == "q"
                 try:
-                    if key == "q":
-                        self.ended = True
-                    else:
+                    if not self.ended:
                         session.answer(KEYS[key])
                 except (OSError, StageError) as error:
                     self.error, self.ended = error, True
@@ -81,17 +80,12 @@ class Server(ThreadingHTTPServer):
             self.ended |= session.at == len(session.pairs)
             if self.ended:
                 return {"end": True}
-            pair = session.pairs[session.at]
-            return {
-                "at": session.at,
-                "of": len(session.pairs),
-                "similarity": pair.verdict.similarity.decode(),
-                "ids": [id_.decode("utf-8", "backslashreplace") for id_ in pair.verdict.ids],
-                "texts": [
-                    [[kind == ONLY_A, words] for kind, words in pair.parts(i) if kind != ONLY_B]
-                    for i in (0, 1)
-                ],
-            }
+            pair, of = session.pairs[session.at], len(session.pairs)
+            ids = [id_.decode("utf-8", "backslashreplace") for id_ in pair.verdict.ids]
+            both = (filter(lambda part: part[0] != ONLY_B, pair.parts(i)) for i in (0, 1))
+            texts = [[[kind == ONLY_A, words] for kind, words in parts] for parts in both]
+            head = {"at": session.at, "of": of, "similarity": pair.verdict.similarity.decode()}
+            return {**head, "ids": ids, "texts": texts}
 
 
 class Handler(BaseHTTPRequestHandler):

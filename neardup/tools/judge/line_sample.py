@@ -79,19 +79,15 @@ def draw(
     Reading ends after `most_bytes` bytes, but not before ENOUGH lines of plain files.
     """
     dice = np.random.default_rng(seed)
-    in_cells = [
-        name
-        for name in files
-        if name != "-"
-        and stat.S_ISREG(os.stat(name).st_mode)
-        and not is_packed(name)
-        and form.is_of_lines(name)
-        and not form.dialect.encoding_of(name, name)
-    ]
-    for name in in_cells:
-        with open(name, "rb") as file:
-            refuse_no_lines(file.read(MAGIC_BYTES), name)
-    if len(in_cells) == len(files):
+    in_cells = True
+    for name in files:
+        plain = name != "-" and stat.S_ISREG(os.stat(name).st_mode) and not is_packed(name)
+        if plain and form.is_of_lines(name) and not form.dialect.encoding_of(name, name):
+            with open(name, "rb") as file:
+                refuse_no_lines(file.read(MAGIC_BYTES), name)
+        else:
+            in_cells = False
+    if in_cells:
         return _from_cells(files, lines, dice, most_bytes)
     return _from_start(files, lines, dice, form, most_bytes)
 
@@ -102,8 +98,7 @@ def _from_cells(
     sizes = np.array([os.path.getsize(name) for name in files], dtype=np.int64)
     ends = np.cumsum(-(-sizes // CELL_BYTES))  # file f has the cells ends[f-1] … ends[f]-1
     count = int(ends[-1])
-    found: list[bytes] = []
-    cells: list[int] = []
+    found, cells = list[bytes](), list[int]()
     drawn = bytes_read = line_bytes = too_long = 0
     for cell in dice.choice(count, min(count, MAX_BYTES // CELL_BYTES), replace=False).tolist():
         enough = bytes_read >= (most_bytes if len(found) >= ENOUGH else MAX_BYTES)
@@ -133,10 +128,8 @@ def _from_cells(
     in_two = int(_pairs(len(kept))) - in_one
     scale = _pairs(total) / max(within * in_one + between * in_two, 1)
     origin = "everything was read" if whole else f"from {drawn:,} places of the input"
-    some = [found[i] for i in kept.tolist()]
-    return LineSample(
-        some, its_cells, total, whole, too_long, origin, within * scale, between * scale
-    )
+    weights, some = (within * scale, between * scale), [found[i] for i in kept.tolist()]
+    return LineSample(some, its_cells, total, whole, too_long, origin, *weights)
 
 
 def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
@@ -157,8 +150,7 @@ def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
         last = begins[-1]
         end = LINE_END.search(data, last)
         while not end and len(data) - last <= MAX_LINE_BYTES:
-            more = file.read(max(CELL_BYTES, len(data) - last))
-            if not more:
+            if not (more := file.read(max(CELL_BYTES, len(data) - last))):
                 break
             data += more
             end = LINE_END.search(data, last)
@@ -173,9 +165,7 @@ def _from_start(
     files: list[str], lines: int, dice: np.random.Generator, form: InputFormat, most_bytes: int
 ) -> LineSample:
     """Sample lines from the start of each file; the limit in bytes is the same for each file."""
-    found: list[Any] = []
-    total, too_long = 0.0, 0
-    shares = []
+    found, shares, total, too_long = list[Any](), [], 0.0, 0
     for name in files:
         first = partial(_first_lines if form.is_of_lines(name) else _first_rows, form)
         here, long, share = first(name, most_bytes // len(files))
@@ -191,15 +181,13 @@ def _from_start(
         origin = "only the start was read: compressed files, tables and pipes are read in order"
     if None in shares:
         origin += "; how much more a pipe holds is unknown, and not in these figures"
-    return LineSample(
-        [found[i] for i in kept.tolist()], kept, total, whole, too_long, origin, *[stands_for] * 2
-    )
+    some = [found[i] for i in kept.tolist()]
+    return LineSample(some, kept, total, whole, too_long, origin, *[stands_for] * 2)
 
 
 def _first_rows(form: InputFormat, name: str, limit: int) -> First:
     """Return (first rows as JSON lines, 0, the share read or None), without overlong rows."""
-    found: list[Any] = []
-    rows = held = 0
+    found, rows, held = list[Any](), 0, 0
     size = os.stat(name).st_size if name != "-" else 0
     for piece in form.pieces(name, name, MAX_LINE_BYTES, Start(name, 1)):
         for part in () if piece.flaw else piece.parts():

@@ -33,7 +33,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from math import isqrt
-from typing import NamedTuple, TypeVar
+from typing import Callable, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -140,11 +140,15 @@ def shingle_difference(a: str, b: str) -> list[tuple[str, str]]:
     """
     ours, theirs = set(a.split()), set(b.split())
     kinds = [(ONLY_A, ours - theirs), (ONLY_B, theirs - ours), (SAME, ours & theirs)]
-    return [
-        (kind, " ".join(sorted(some, key=lambda shingle: (len(shingle), shingle))))
-        for kind, some in kinds
-        if some
-    ]
+    in_order = ((kind, sorted(some, key=lambda each: (len(each), each))) for kind, some in kinds)
+    return [(kind, " ".join(some)) for kind, some in in_order if some]
+
+
+def difference_by(form: InputFormat) -> Callable[[str, str], list[tuple[str, str]]]:
+    """Return the function that compares two texts of records in a format, which are not cleaned."""
+    if form.bits:
+        return block_difference
+    return word_difference if form.shingle else shingle_difference
 
 
 def _same(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -174,8 +178,7 @@ def _common(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
         both = row & at.get(word, 0)
         row = (row + both | row - both) & full
         table.append(row)
-    places = []
-    i, j = len(a) - 1, len(b) - 1
+    places, i, j = [], len(a) - 1, len(b) - 1
     while i >= 0 and j >= 0:
         if table[i] >> j & 1:
             j -= 1
@@ -230,9 +233,8 @@ def listed(values: Sequence[object]) -> str:
     >>> listed([1, 2, 3, 4, 5, 6]), listed([])
     ('6: 1, 2, 3, 4, 5 …', '0')
     """
-    more = " …" if len(values) > SHOWN else ""
-    first = f": {', '.join(map(str, values[:SHOWN]))}{more}" if values else ""
-    return f"{len(values):,}{first}"
+    first = f": {', '.join(map(str, values[:SHOWN]))}" if values else ""
+    return f"{len(values):,}{first}" + " …" * (len(values) > SHOWN)
 
 
 def difference(a: str, b: str) -> str:
@@ -266,10 +268,8 @@ def as_wdiff(parts: Sequence[tuple[str, str]]) -> str:
 def _shortened(words: list[str], before: int, after: int) -> str:
     """Join the first `before` and last `after` words, with an ellipsis for several between them."""
     end = max(before, len(words) - after)
-    left, between, right = words[:before], words[before:end], words[end:]
-    if len(between) > 1:
-        between = ["…"]
-    return shingling.joined(map(_cut, [*left, *between, *right]))
+    between = ["…"] if end - before > 1 else words[before:end]
+    return shingling.joined(map(_cut, [*words[:before], *between, *words[end:]]))
 
 
 # ---- fingerprints

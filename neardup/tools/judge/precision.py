@@ -8,6 +8,7 @@ and so does the weighted mean of their ends, for all thresholds at once.
 Letters: H strata, with N pairs each of which n are judged and k the same; α = 0.05.
 """
 
+from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from math import ceil, floor
 from typing import NamedTuple
@@ -92,21 +93,18 @@ def report(strata: Strata, verdicts: Sequence[tuple[int, bytes]]) -> list[str]:
     """
     if not strata.sizes:
         return ["no pairs"]
-    n, k = ([0] * len(strata.sizes) for _ in range(2))
-    for millionths, verdict in verdicts:
-        number = strata.number(millionths)
-        n[number] += 1
-        k[number] += verdict == SAME
-    rows = list(zip(k, n, strata.sizes))
+    every = [(strata.number(millionths), verdict == SAME) for millionths, verdict in verdicts]
+    n, k = Counter(number for number, _ in every), Counter(number for number, same in every if same)
+    rows = [(k[number], n[number], size) for number, size in enumerate(strata.sizes)]
     lines = [_row("similarity", "pairs", "judged", "same", "precision, with its 95% interval")]
     for low, (same, judged, size) in zip(strata.lows, rows):
         share = _share(same / judged, *ends(same, judged, size, ALPHA)) if judged else "-"
         lines.append(_row(f"from {low / 10**6:g}", f"{size:,}", f"{judged:,}", f"{same:,}", share))
-    if all(n):
+    if len(n) == len(rows):
         alpha = ALPHA / len(rows)
         each = [(same / judged, *ends(same, judged, size, alpha)) for same, judged, size in rows]
         share = _share(*(mean(some, strata.sizes) for some in zip(*each)))
-        total = f"{sum(strata.sizes):,}", f"{sum(n):,}", f"{sum(k):,}"
+        total = f"{sum(strata.sizes):,}", f"{len(every):,}", f"{sum(k.values()):,}"
         lines.append(_row("all", *total, f"{share}, each row weighted by its pairs"))
     return [*lines, _threshold(strata.lows, rows)]
 
@@ -120,10 +118,7 @@ def _share(share: float, low: float, high: float) -> str:
 
 
 def _threshold(lows: Sequence[int], rows: Sequence[tuple[int, int, int]]) -> str:
-    """Return a line with the lowest threshold that has the precision.
-
-    rows: (k, n, N) of each stratum.
-    """
+    """Return a line with the lowest threshold that has the precision; rows: (k, n, N)."""
     goal = f"a precision of {GOAL:.0%} with {1 - ALPHA:.0%} confidence"
     for i, low in enumerate(lows):
         if _low_end(rows[i:], len(rows)) >= GOAL:

@@ -86,10 +86,6 @@ class Length:
     candidates: "float | None"
 
     @property
-    def name(self) -> str:
-        return str(self.shingler)
-
-    @property
     def parts_dissimilar(self) -> bool:
         return self.dissimilar <= banding.DISSIMILAR
 
@@ -99,11 +95,8 @@ def compared(texts: Texts, measure: SetMeasure, recall: float, seed: int) -> lis
     usual = sum(map(len, texts.texts)) // len(texts) + 1
     drawn = min(PAIRS_DRAWN, max(PAIRS_TEXT // (2 * usual), 1))
     random = _random_pairs(len(texts), drawn, np.random.default_rng(seed))
-    return [
-        _length(Shingler(unit, width), texts, random, measure, recall)
-        for unit, widths in LENGTHS.items()
-        for width in widths
-    ]
+    shinglers = (Shingler(unit, width) for unit, widths in LENGTHS.items() for width in widths)
+    return [_length(shingler, texts, random, measure, recall) for shingler in shinglers]
 
 
 def _random_pairs(n: int, drawn: int, dice: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -184,10 +177,10 @@ def in_words(lengths: Sequence[Length], measure: SetMeasure, texts: int) -> Iter
         candidates = "-" if each.candidates is None else short(each.candidates)
         alike = f"{ceil(each.dissimilar * 1000 - 1e-9) / 1000:.3f}"
         cells = [short(each.shingles), alike, _down(each.edited), short(each.pairs), candidates]
-        row = f"{each.name:10}" + "".join(f"{cell:>12}" for cell in cells)
+        row = f"{each.shingler!s:10}" + "".join(f"{cell:>12}" for cell in cells)
         yield row + ("  <" if each is best else "")
     yield NOTES
-    yield f"Recommended{few_seen(texts, 'texts')}: --shingle {best.name}"
+    yield f"Recommended{few_seen(texts, 'texts')}: --shingle {best.shingler}"
     yield fill(_why(best, measure), 100)
 
 

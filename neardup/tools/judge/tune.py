@@ -12,6 +12,7 @@ from neardup.commands import truth
 from neardup.joins.bitmap_joins import join_by
 from neardup.options import table
 from neardup.options.command_parser import FOR_SETS, plain_names
+from neardup.options.settings import Settings
 from neardup.reading.blocks import Block
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.input_files import check_files
@@ -21,9 +22,8 @@ from neardup.runtime.flags import flags
 from neardup.runtime.program import UsageError, job_command, whole
 from neardup.runtime.summary import QUIET, judged
 from neardup.schemes import SCHEMES, banding, scheme
-from neardup.schemes.fingerprints import Hamming
 from neardup.sets.ragged import Ragged
-from neardup.similarity.measures import promised_as
+from neardup.similarity.measures import SetMeasure, promised_as
 from neardup.stages.pairs import parsed
 from neardup.tools.judge import estimates, line_sample, shingle_lengths
 from neardup.tools.judge.estimates import number, short
@@ -69,11 +69,10 @@ OF_MODEL = (
 
 def main() -> None:
     args = _command_line()
-    options = table.Options.of(args)
-    options = replace(options, own={})  # without options of schemes
+    options = replace(table.Options.of(args), own={})  # without options of schemes
     if options.input == FINGERPRINTS:
         raise UsageError(f"--input {FINGERPRINTS}: {FOR_SETS}")
-    settings, measure = truth.exact_settings(options)
+    settings, measure = _settings(options)
     seed, recall = table.integer("--seed", args.seed, 0, 2**64 - 1), args.recall
     check_files(args.files)
     most = line_sample.MAX_BYTES
@@ -91,20 +90,19 @@ def main() -> None:
     counters = Counters("tune", "", "", QUIET)
     list(parsed([first], settings, counters))
     judged(counters.counts, Fraction(1))
-    assert not isinstance(measure, Hamming)
     pairs = SimilarPairs(sample)
     if settings.form.shingle and options.shingle is None:
         most = shingle_lengths.MAX_TEXT if args.sample else shingle_lengths.USUAL_TEXT
         texts = shingle_lengths.Texts.of_sample(sample, settings.form, seed, most)
         lengths = shingle_lengths.compared(texts, measure, recall, seed)
         print("\n".join([*shingle_lengths.in_words(lengths, measure, len(texts)), ""]))
-        best = replace(options, shingle=shingle_lengths.best_length(lengths).name)
+        best = replace(options, shingle=str(shingle_lengths.best_length(lengths).shingler))
         usual, other = pairs.of(options), pairs.of(best)
         if other < usual:
             more = f"{number(usual)} similar pairs, and not {number(other)}"
             print(f"But the default --shingle finds about {more}; so it is kept.\n")
         options = options if other < usual else best
-        settings, _ = truth.exact_settings(options)
+        settings, _ = _settings(options)
     like = promised_as(settings.request.measure, measure.threshold)
     survey = estimates.Survey.of(sample, settings.parse, measure, seed)
     if settings.form.fields:
@@ -125,6 +123,12 @@ def main() -> None:
         print("\nIt prints pairs; add --output kept for the records without near-duplicates.")
 
 
+def _settings(options: table.Options) -> tuple[Settings, SetMeasure]:
+    settings, measure = truth.exact_settings(options)
+    assert isinstance(measure, SetMeasure)
+    return settings, measure
+
+
 def _job(flags: Iterable[str], files: Iterable[str]) -> str:
     words = [word for flag in flags for word in flag.split("=", 1)]
     return shlex.join([*job_command(), *words, *plain_names(["--", *files])])
@@ -138,8 +142,7 @@ class SimilarPairs:
         self._parsed: dict[tuple[str, ...], tuple[Ragged, estimates.Weights]] = {}
 
     def of(self, options: table.Options) -> float:
-        settings, measure = truth.exact_settings(options)
-        assert not isinstance(measure, Hamming)
+        settings, measure = _settings(options)
         form = tuple(settings.form.key_options().values())
         if form not in self._parsed:
             batch, weights, _ = estimates.parsed(self._sample, settings.parse)
@@ -157,8 +160,7 @@ def _hints(
 ) -> Iterator[str]:
     """Yield, for each option that would find more pairs by the sample, how many, and a command."""
     here, tried = pairs.of(options), []
-    settings, measure = truth.exact_settings(options)
-    assert not isinstance(measure, Hamming)
+    settings, measure = _settings(options)
     if settings.form.shingle:
         given = options.clean.split(",") if options.clean else []
         for name, marks in CLEANINGS.items():

@@ -11,6 +11,8 @@ graph is a short cut.  In a tree it is the longest such path, and else at least 
 In memory: the id of each record that is in a pair, and all pairs.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -57,7 +59,7 @@ class PairGraph:
     roots: np.ndarray
 
     @classmethod
-    def of(cls, found: Iterable[Found]) -> "PairGraph":
+    def of(cls, found: Iterable[Found]) -> PairGraph:
         """Build the graph of the pairs found; a repeated pair gets its highest similarity.
 
         >>> a, b, c = map(Node, (b"a", b"b", b"c"))
@@ -67,9 +69,7 @@ class PairGraph:
         >>> graph.similarity.tolist(), graph.roots.tolist()
         ([950000], [0, 1, 1])
         """
-        numbers: dict[Node, int] = {}
-        ends: list[int] = []
-        likeness: list[int] = []
+        numbers, ends, likeness = dict[Node, int](), list[int](), list[int]()
         for a, b, similarity in found:
             ends += numbers.setdefault(a, len(numbers)), numbers.setdefault(b, len(numbers))
             likeness.append(similarity)
@@ -150,14 +150,11 @@ class Facts:
     old: bool
 
 
-def facts_of(graph: PairGraph, threshold: "Fraction | None", bits: int = 0) -> Facts:
+def facts_of(graph: PairGraph, threshold: Fraction | None, bits: int = 0) -> Facts:
     """Compute the figures of a report; `threshold`, if known, is one end of the histogram.
 
     bits: of the fingerprints, whose histogram is by the number of differing bits; 0 for others.
     """
-    similarities = _similarities(graph.similarity, threshold)
-    if bits:
-        similarities = _distances(bits_apart(graph.similarity, bits), threshold, bits)
     roots, sizes = np.unique(graph.roots, return_counts=True)
     below = np.flatnonzero(graph.similarity < MILLION)
     equal = np.flatnonzero(graph.similarity == MILLION)
@@ -167,7 +164,9 @@ def facts_of(graph: PairGraph, threshold: "Fraction | None", bits: int = 0) -> F
         clusters=len(roots),
         equal=len(equal),
         sizes=_sizes(sizes),
-        similarities=similarities,
+        similarities=_distances(graph.similarity, threshold, bits)
+        if bits
+        else _similarities(graph.similarity, threshold),
         largest=_largest(graph, roots, sizes),
         most=_first(graph, below[np.argsort(-graph.similarity[below], kind="stable")], SHOWN),
         least=_first(graph, np.argsort(graph.similarity, kind="stable"), SHOWN),
@@ -190,10 +189,9 @@ def _largest(graph: PairGraph, roots: np.ndarray, sizes: np.ndarray) -> list[Clu
     pairs = np.bincount(graph.roots[graph.left], minlength=len(graph.nodes))
     clusters = []
     for place in np.argsort(-sizes, kind="stable")[:SHOWN].tolist():
-        root = int(roots[place])
-        members = np.flatnonzero(graph.roots == root)[:MEMBERS].tolist()
+        members = np.flatnonzero(graph.roots == roots[place])[:MEMBERS].tolist()
         nodes = [graph.nodes[member] for member in members]
-        clusters.append(Cluster(int(sizes[place]), int(pairs[root]), nodes))
+        clusters.append(Cluster(int(sizes[place]), int(pairs[roots[place]]), nodes))
     return clusters
 
 
@@ -206,13 +204,12 @@ Bar(label='5–8', count=0), Bar(label='9–16', count=1)]
     """
     bars, low, high = [], 2, 2
     while low <= sizes.max(initial=0):
-        label = f"{low:,}" if low == high else f"{low:,}–{high:,}"
-        bars.append(Bar(label, _between(sizes, low, high)))
+        bars.append(_bar(sizes, low, high))
         low, high = high + 1, high + 1 if high < 4 else 2 * high
     return bars
 
 
-def _similarities(similarity: np.ndarray, threshold: "Fraction | None") -> list[Bar]:
+def _similarities(similarity: np.ndarray, threshold: Fraction | None) -> list[Bar]:
     """Return the histogram of similarities from the threshold up; 1 has its own bar.
 
     >>> _similarities(np.array([900000, 951000, 1000000]), Fraction(19, 20))[-3:]
@@ -227,8 +224,8 @@ def _similarities(similarity: np.ndarray, threshold: "Fraction | None") -> list[
     for low in range(int(given) // step * step, MILLION, step):
         high = min(low + step, MILLION)
         end = "1" if high == MILLION else f"{high / MILLION:.{places}f}"
-        bars.append(Bar(f"{low / MILLION:.{places}f}–{end}", _between(similarity, low, high - 1)))
-    return [*bars, Bar("1", _between(similarity, MILLION, MILLION))]
+        bars.append(_bar(similarity, low, high - 1, f"{low / MILLION:.{places}f}–{end}"))
+    return [*bars, _bar(similarity, MILLION, MILLION, "1")]
 
 
 def bits_apart(similarity: np.ndarray, bits: int) -> np.ndarray:
@@ -240,27 +237,24 @@ def bits_apart(similarity: np.ndarray, bits: int) -> np.ndarray:
     return np.rint((MILLION - similarity) * bits / MILLION).astype(np.int64)
 
 
-def _distances(apart: np.ndarray, threshold: "Fraction | None", bits: int) -> list[Bar]:
+def _distances(similarity: np.ndarray, threshold: Fraction | None, bits: int) -> list[Bar]:
     """Return the histogram of differing bits, from 0 to the distance of the threshold.
 
-    >>> _distances(np.array([0, 2, 3]), Fraction(60, 64), 64)
+    >>> _distances(np.array([1000000, 968750, 953125]), Fraction(60, 64), 64)
     [Bar(label='0', count=1), Bar(label='1', count=0), Bar(label='2', count=1), \
 Bar(label='3', count=1), Bar(label='4', count=0)]
     """
-    most = int(apart.max(initial=0))
-    if threshold is not None:
-        most = max(most, int((1 - threshold) * bits))
+    apart = bits_apart(similarity, bits)
+    most = max(int(apart.max(initial=0)), 0 if threshold is None else int((1 - threshold) * bits))
     step = most // MAX_STEPS + 1
-    bars = [Bar("0", _between(apart, 0, 0))]
-    for low in range(1, most + 1, step):
-        high = min(low + step - 1, most)
-        label = f"{low}" if low == high else f"{low}–{high}"
-        bars.append(Bar(label, _between(apart, low, high)))
-    return bars
+    ranges = [(0, 0), *((low, min(low + step - 1, most)) for low in range(1, most + 1, step))]
+    return [_bar(apart, low, high) for low, high in ranges]
 
 
-def _between(values: np.ndarray, low: int, high: int) -> int:
-    return int(np.count_nonzero((values >= low) & (values <= high)))
+def _bar(values: np.ndarray, low: int, high: int, label: str = "") -> Bar:
+    """Count values in a range, both ends included."""
+    label = label or (f"{low:,}" if low == high else f"{low:,}–{high:,}")
+    return Bar(label, int(np.count_nonzero((values >= low) & (values <= high))))
 
 
 def _chains(graph: PairGraph) -> Chains:
@@ -301,8 +295,7 @@ def _farthest(links: Links, start: int) -> Sequence[int]:
     >>> _farthest({1: {2: 0}, 2: {1: 0, 3: 1}, 3: {2: 1}}, 1)
     [1, 2, 3]
     """
-    came = {start: start}
-    reached = [start]
+    came, reached = {start: start}, [start]
     for node in reached:  # `reached` grows during the loop
         for other in links[node]:
             if other not in came:

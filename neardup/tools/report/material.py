@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import Callable
+from typing import Any, Callable
 
 from neardup.commands.truth import options_of, refuse_others
 from neardup.lines.answer_lines import DOUBTED, REMOVED, Removal, parse_removed, parsed_lines
@@ -93,21 +95,11 @@ def asked_of_run(path: Path, options: Options) -> Asked:
 def asked_of(run: RunFile, source: str, form: InputFormat) -> Asked:
     """Return the options, files and counts in a run file; `source` and `form` are as in `Asked`."""
     given = options_of(run, source)
-    return Asked(
-        source,
-        given.given_arguments(),
-        form,
-        Fraction(run.threshold),
-        run.measure,
-        run.promise,
-        run.output == "links",
-        run.files,
-        [name for name in given.against if not is_index(name)],
-        run.counts,
-        any(map(is_index, given.against)),
-        run.started,
-        run.took,
-    )
+    how = given.given_arguments(), form, Fraction(run.threshold), run.measure, run.promise
+    old = [name for name in given.against if not is_index(name)]
+    indexed = any(map(is_index, given.against))
+    links, times = run.output == "links", (run.started, run.took)
+    return Asked(source, *how, links, run.files, old, run.counts, indexed, *times)
 
 
 def _check_output(output: str, flag: str) -> None:
@@ -188,21 +180,13 @@ class Material:
         """Compare the contents of two records; return [] if either is unknown or a bad line."""
         if a not in self.texts or b not in self.texts:
             return []
-        differ = (
-            pair_elements.shingle_difference
-            if self.asked.form.shingle is None
-            else pair_elements.word_difference
-        )
-        if self.asked.form.bits:
-            differ = pair_elements.block_difference
         with suppress(ValueError):  # one of them is a bad line
-            return differ(self.texts[a], self.texts[b])
+            return pair_elements.difference_by(self.asked.form)(self.texts[a], self.texts[b])
         return []
 
     def removed_difference(self, gone: Removal) -> Parts:
         """Compare a removed record with the record that it duplicates."""
-        old = Node(gone.kept) not in self.texts
-        return self.difference(Node(gone.id), Node(gone.kept, old))
+        return self.difference(Node(gone.id), Node(gone.kept, Node(gone.kept) not in self.texts))
 
     def most_similar(self) -> list[Found]:
         """Return the most similar pairs below 1; if few, also pairs at 1 whose words differ."""
@@ -228,18 +212,11 @@ def gathered_material(
     nodes, texts, repeated, count = _shown_nodes(facts, removed), dict[Node, str](), set[Node](), 0
     among = [*asked.old_files, *asked.files]
     for old, files in (False, asked.files), (True, asked.old_files):
-        read = [paths.get(name, name) for name in files]
-        blocks = read_files(
-            read,
-            MAX_LINE_MIB << 20,
-            names=files,
-            pieces=form.pieces,
-            others=asked.indexed,
-            among=among,
-        )
-        for id_, text in (
-            record for block in blocks for record in pair_elements.texts_of(block, form)
-        ):
+        read = [paths.get(name, name) for name in files], MAX_LINE_MIB << 20
+        how: Any = {"pieces": form.pieces, "others": asked.indexed, "among": among}
+        texts_of = partial(pair_elements.texts_of, form=form)
+        found = map(texts_of, read_files(*read, names=files, **how))
+        for id_, text in chain.from_iterable(found):
             count += 1
             node = Node(id_, old)
             if node in texts:

@@ -73,14 +73,9 @@ def filled(template: str, *calls: Callable[..., Any], **values: Any) -> str:
     """Fill a template, which may call CALLS and `calls`, with values; return the page."""
     import jinja2
 
-    pages = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        finalize=shown,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-    )
+    how: Any = {"autoescape": True, "trim_blocks": True, "keep_trailing_newline": True}
+    how |= {"finalize": shown, "undefined": jinja2.StrictUndefined}
+    pages = jinja2.Environment(loader=jinja2.FileSystemLoader(Path(__file__).parent), **how)
     pages.globals.update({call.__name__: call for call in (*CALLS, *calls)})
     page = pages.get_template(template).render(policy=POLICY, version=VERSION, **values)
     return LINE_END_IN_TEXT.sub(" ", page.strip()) + "\n"
@@ -212,9 +207,8 @@ def least(threshold: "Fraction | None", bits: int) -> str:
     """
     if threshold is None:
         return ""
-    if bits:
-        return f"{int((1 - threshold) * bits)} of {bits} bits or fewer"
-    return f"{float(threshold):.9g} or more"
+    far = f"{int((1 - threshold) * bits)} of {bits} bits or fewer"
+    return far if bits else f"{float(threshold):.9g} or more"
 
 
 def likeness(similarity: int, bits: int) -> str:

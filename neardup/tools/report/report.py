@@ -70,7 +70,10 @@ For pairs of videos, it shows frames of both at the matched times, if they are b
 
 
 def main() -> None:
-    args = _command_line()
+    parser = table.parser("python3 -m neardup report", DESCRIPTION, material.FLAGS, OWN)
+    args = parser.parse_intermixed_args()
+    args.files = args.records
+    program.check_file_name("-o", args.o, program.NOT_FILES)
     check_jinja()
     if args.videos:
         _videos(args)
@@ -102,14 +105,6 @@ def main() -> None:
         audit = {} if args.audit is None else material.read_audit(args.audit)
         found = material.gathered_material(args.pairs, asked, graph, removed, audit)
         program.write_to(file, [page.page(found, args.pictures).encode()])
-
-
-def _command_line() -> argparse.Namespace:
-    parser = table.parser("python3 -m neardup report", DESCRIPTION, material.FLAGS, OWN)
-    args = parser.parse_intermixed_args()
-    args.files = args.records
-    program.check_file_name("-o", args.o, program.NOT_FILES)
-    return args
 
 
 def _videos(args: argparse.Namespace) -> None:

@@ -128,17 +128,17 @@ def answer_of(
         grouped.get(int(roots[numbers[a]]), []).append(pair)
     room = FIRST // max(len(largest), 1)
     return VideoAnswer(
-        len(pairs),
-        len(numbers),
-        len(first),
-        sum(pair.seconds for pair in pairs.values()),
-        sum(pair.mirrored for pair in pairs.values()),
-        sum(any(speed(run.rate) for run in pair.runs) for pair in pairs.values()),
-        len(gone),
-        sum(bool(doubt) for _, doubt in gone.values()),
-        [_group(int(sizes[k]), grouped[int(first[k])], gone, room) for k in largest],
-        len(parts),
-        sorted(parts, key=lambda pair: -pair.seconds)[:PARTS],
+        pairs=len(pairs),
+        videos=len(numbers),
+        groups=len(first),
+        seconds=sum(pair.seconds for pair in pairs.values()),
+        mirrored=sum(pair.mirrored for pair in pairs.values()),
+        retimed=sum(any(speed(run.rate) for run in pair.runs) for pair in pairs.values()),
+        removed=len(gone),
+        doubtful=sum(bool(doubt) for _, doubt in gone.values()),
+        largest=[_group(int(sizes[k]), grouped[int(first[k])], gone, room) for k in largest],
+        parts=len(parts),
+        longest=sorted(parts, key=lambda pair: -pair.seconds)[:PARTS],
     )
 
 
@@ -226,11 +226,8 @@ def moments(run: Run, many: int) -> list[tuple[float, float]]:
     >>> moments(Run(8.0, 0.0, 8.0, 2.0, 10.0, 1.0, 30), 4)
     [(1.0, 3.0), (3.0, 5.0), (5.0, 7.0), (7.0, 9.0)]
     """
-    parts = [(k + 0.5) / many for k in range(many)]
-    return [
-        (run.a_from + part * (run.a_to - run.a_from), run.b_from + part * (run.b_to - run.b_from))
-        for part in parts
-    ]
+    a, b, parts = run.a_to - run.a_from, run.b_to - run.b_from, np.arange(many) + 0.5
+    return [(run.a_from + part * a, run.b_from + part * b) for part in (parts / many).tolist()]
 
 
 def middle(place: Place) -> float:
@@ -296,11 +293,10 @@ def _is_below(path: bytes, folders: Sequence[bytes]) -> bool:
 def _shown(pair: Paired, seen: Seen) -> tuple[Paired, Lines, list[list[Moment]]]:
     """Return a pair, its timelines, and the moments of its first runs that have pictures."""
     a, b = pair.a, pair.b
-    strips = [
-        [(at, on, seen.picture(a, at), seen.picture(b, on)) for at, on in strip]
-        for strip in _strips(pair)
-    ]
-    strips = [strip for strip in strips if any(any(moment[2:]) for moment in strip)]
+    strips = []
+    for times in _strips(pair):
+        strip = [(at, on, seen.picture(a, at), seen.picture(b, on)) for at, on in times]
+        strips += [strip] * any(any(moment[2:]) for moment in strip)
     lines = time_lines(pair.runs[:LISTED], seen.seconds(a), seen.seconds(b))
     return pair, lines, strips
 
@@ -315,13 +311,9 @@ def time_lines(runs: Sequence[Run], a: float, b: float) -> Lines:
     b = max(b, *(run.b_to for run in runs))
     unit = max(a, b) / WIDE or 1.0
     wide_a, wide_b = max(a / unit, MIN_INTERVAL), max(b / unit, MIN_INTERVAL)
-    intervals = [
-        (
-            *_interval(run.a_from / unit, run.a_to / unit, wide_a),
-            *_interval(run.b_from / unit, run.b_to / unit, wide_b),
-        )
-        for run in runs
-    ]
+    of_a = (_interval(run.a_from / unit, run.a_to / unit, wide_a) for run in runs)
+    of_b = (_interval(run.b_from / unit, run.b_to / unit, wide_b) for run in runs)
+    intervals = [(*on_a, *on_b) for on_a, on_b in zip(of_a, of_b)]
     return Lines(max(a, b), wide_a, wide_b, intervals)
 
 
@@ -349,12 +341,10 @@ def size(count: int) -> str:
     >>> size(999), size(48668), size(1234567890)
     ('999 bytes', '49 kB', '1.2 GB')
     """
-    if count < 1000:
-        return f"{count} bytes"
-    for unit, name in ((10**9, "GB"), (10**6, "MB")):
+    for unit, digits, name in ((10**9, 1, "GB"), (10**6, 1, "MB"), (10**3, 0, "kB")):
         if count >= unit:
-            return f"{count / unit:.1f} {name}"
-    return f"{count / 1000:.0f} kB"
+            return f"{count / unit:.{digits}f} {name}"
+    return f"{count} bytes"
 
 
 def facts(found: Sight | Failure) -> str:
@@ -365,11 +355,9 @@ def facts(found: Sight | Failure) -> str:
     """
     if isinstance(found, Failure):
         return f"not shown: {found.reason}" + (f" ({found.detail})" if found.detail else "")
-    length = [clock(found.seconds)] if found.seconds else []
-    fps = [f"{found.fps:.4g} fps"] if found.fps else []
-    return ", ".join(
-        [*length, f"{found.width} × {found.height}", *fps, found.codec, size(found.size)]
-    )
+    words = [clock(found.seconds)] if found.seconds else []
+    words += [f"{found.width} × {found.height}", f"{found.fps:.4g} fps" if found.fps else ""]
+    return ", ".join(filter(None, [*words, found.codec, size(found.size)]))
 
 
 CALLS = (clock, facts, middle, speed)

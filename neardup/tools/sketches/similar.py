@@ -11,7 +11,6 @@ each record; and some 100 MB of counts and blocks.  Free memory for the file mak
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -40,6 +39,21 @@ from neardup.tools.sketches.sketch_kinds import CONTAINMENT, JACCARD, SharedToke
 PAIR_NUMBERS = 32  # the fixed cost of a pair, in numbers of its sketches
 CANDIDATES = "candidate pairs"
 Tokens = Callable[[Ragged], Ragged]
+OWN = flags(
+    f"""
+    sketches SKETCHES  a file made by `neardup sketch`
+    more MORE       a second file of sketches, to pair with SKETCHES
+    --threshold T   the minimum estimate of a pair, 0 < T <= 1, such as 0.9 or 9/10
+                    [{DEFAULT_THRESHOLD}]
+    --confidence P  confidence of each interval [0.95]
+    --measure NAME  jaccard; or, for sketches of --kind mod:M, containment of A in B [{JACCARD}]
+    --of ID…        only pairs with this record of SKETCHES; may be repeated
+    """,
+    more={"nargs": "?"},
+    threshold=Threshold.parse,
+    confidence=share,
+    measure=one_of(JACCARD, CONTAINMENT),
+)
 DESCRIPTION = """Write all pairs whose similarity, estimated from sketches, reaches a threshold.
 
     A TAB B TAB ~LOW..HIGH TAB ESTIMATE
@@ -54,7 +68,10 @@ whole sets, all three values are exact.  With two files, A is from SKETCHES and 
 
 
 def main() -> None:
-    args = _command_line()
+    parser = CommandParser("python3 -m neardup similar", DESCRIPTION)
+    parser.add(*OWN)
+    parser.add_shared("-o")
+    args = parser.parse_intermixed_args()
     alpha = 1 - Fraction(str(args.confidence))
     files = [name for name in (args.sketches, args.more) if name is not None]
     check_inputs(files)
@@ -75,28 +92,6 @@ def main() -> None:
     with file_answer("-o", args.answer, files, ESTIMATES) as answer:
         answer.write(b"".join(_lines_of(search, alike, alpha)) for alike in search.pairs())
     counters.report()
-
-
-def _command_line() -> argparse.Namespace:
-    parser = CommandParser("python3 -m neardup similar", DESCRIPTION)
-    own = flags(
-        f"""
-        sketches SKETCHES  a file made by `neardup sketch`
-        more MORE       a second file of sketches, to pair with SKETCHES
-        --threshold T   the minimum estimate of a pair, 0 < T <= 1, such as 0.9 or 9/10
-                        [{DEFAULT_THRESHOLD}]
-        --confidence P  confidence of each interval [0.95]
-        --measure NAME  jaccard; or, for sketches of --kind mod:M, containment of A in B [{JACCARD}]
-        --of ID…        only pairs with this record of SKETCHES; may be repeated
-        """,
-        more={"nargs": "?"},
-        threshold=Threshold.parse,
-        confidence=share,
-        measure=one_of(JACCARD, CONTAINMENT),
-    )
-    parser.add(*own)
-    parser.add_shared("-o")
-    return parser.parse_intermixed_args()
 
 
 class Alike(NamedTuple):
@@ -152,8 +147,7 @@ class Search:
                 x, y = x[keep], y[keep]
                 self.counters.add(CANDIDATES, len(x))
                 weights = self.file.kind.numbers(self.file.items[x]) + PAIR_NUMBERS
-                for low, high in chunks(weights, NUMBERS_AT_ONCE):
-                    some = slice(low, high)
+                for some in (slice(*bounds) for bounds in chunks(weights, NUMBERS_AT_ONCE)):
                     yield self._alike(x[some], y[some], first, sketches, swapped)
 
     def _wanted(self, x: np.ndarray, y: np.ndarray, swapped: bool) -> np.ndarray:
@@ -187,8 +181,7 @@ def postings_of(
     """Index a file's sketches, or those in `rows`, by first tokens, or by all tokens if `every`."""
     items = file.items if rows is None else file.items[rows]
     room = int((items if every else tokens.counts(items)).sum())
-    values, holders = np.empty(room, np.uint64), np.empty(room, np.uint32)
-    done = 0
+    values, holders, done = np.empty(room, np.uint64), np.empty(room, np.uint32), 0
     for first, sketches in file.blocks():
         numbers = np.arange(first, first + len(sketches))
         if rows is not None:

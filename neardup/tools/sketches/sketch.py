@@ -21,7 +21,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -83,8 +83,7 @@ def write_sketches(
                     yield data.tobytes()
             for file in items, ids:
                 file.seek(0)
-                while piece := file.read(COPIED):
-                    yield piece
+                yield from iter(partial(file.read, COPIED), b"")
 
         sums = write_checked(path, pieces())
     contents = {"options": dict(options), "kind": kind.text, "probe": probe(kind), **counts}
@@ -262,5 +261,5 @@ def main() -> None:
             size = path.stat().st_size
             check_new(Path(args.to))
     if args.verbosity > QUIET:
-        text = f"wrote {args.to}: {args.kind.text} of {records:,} records in {size:,} bytes"
-        print(text, file=sys.stderr)
+        of = f"{args.kind.text} of {records:,} records"
+        print(f"wrote {args.to}: {of} in {size:,} bytes", file=sys.stderr)

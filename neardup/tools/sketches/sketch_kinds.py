@@ -180,13 +180,10 @@ def kind_of(text: str) -> Kind:
     values = [int(n) for n in numbers]
     if name == "signature" and len(values) == 2:
         raise ValueError(f"{text!r}: min-hashes are kept whole; type {name}:{values[0]}")
-    for kind, of, most in (
-        ("min", MinHashes, MAX_HASHES),
-        ("mod", Multiples, 1 << 32),
-        ("signature", Signatures, MAX_PLACES),
-    ):
-        if name == kind and len(values) == 1 and 1 <= values[0] <= most:
-            return of(f"{name}:{values[0]}", values[0])
+    kinds = {"min": (MinHashes, MAX_HASHES), "mod": (Multiples, 1 << 32)}
+    of, most = {**kinds, "signature": (Signatures, MAX_PLACES)}.get(name, (MinHashes, 0))
+    if len(values) == 1 and 1 <= values[0] <= most:
+        return of(f"{name}:{values[0]}", values[0])
     raise ValueError(f"{text!r}: {EXPECTED}")
 
 

@@ -80,12 +80,12 @@ def test_every_figure_of_a_whole_file_is_that_of_loops(tmp_path: Path, measure: 
     texts = made_up(60, 12, seed=3, copies=0.4)
     found = lengths_of(written(tmp_path / "texts", texts), measure)
     words, chars = ([f"word:{k}" for k in range(1, 6)], [f"char:{k}" for k in range(3, 13)])
-    assert [each.name for each in found] == [*words, *chars]
+    assert [str(each.shingler) for each in found] == [*words, *chars]
     t = measure.threshold
     bands, rows = banding.choose(float(t), 0.9999, 16)
     pairs_found = set()
     for each in found:
-        sets = [shingles_by_hand(text, each.name) for text in texts]
+        sets = [shingles_by_hand(text, str(each.shingler)) for text in texts]
         alike = sorted(resemblance(x, y) for x, y in combinations(sets, 2))
         k, n = each.shingler.width, sorted(map(len, sets))[len(sets) // 2]
         similar = sum(s * t.den >= t.num for s in alike)
@@ -142,8 +142,8 @@ def test_titles_take_characters_and_articles_words(tmp_path: Path) -> None:
         before = lengths[lengths.index(best) - 1]
         if before.shingler.unit == best.shingler.unit:
             assert before.dissimilar > 0.1
-    pairs = {each.name: each.pairs for each in lengths_of(path, HALF)}
-    assert pairs["char:12"] < pairs[short.name] < pairs["char:3"]
+    pairs = {str(each.shingler): each.pairs for each in lengths_of(path, HALF)}
+    assert pairs["char:12"] < pairs[str(short.shingler)] < pairs["char:3"]
 
 
 # The command.
