@@ -12,7 +12,7 @@ from neardup.reading.compressed import ROWS
 from neardup.reading.input_check import NO_ID, BadLine
 from neardup.reading.input_files import check_files
 from neardup.reading.input_format import InputFormat
-from neardup.reading.row_files import json_text
+from neardup.reading.table_rows import json_text
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT, Row
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError, write_all

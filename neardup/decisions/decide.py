@@ -31,7 +31,7 @@ from neardup.similarity.measures import Measure, eighteen_decimals
 BATCH = 256
 TOKENS_AT_ONCE = 1 << 22
 PAIRS_AT_ONCE = 1 << 16
-Named = Callable[[np.ndarray], None]  # is given a hash of the name of each cluster (int64)
+Named = Callable[[np.ndarray], object]  # is given a hash of the name of each cluster (int64)
 
 
 class DenseClusters:

@@ -128,7 +128,7 @@ def lines_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:
         yield found, line
 
 
-def keep_files(
+def keep_in_one(
     form: InputFormat,
     files: Sequence[InputFile],
     max_line: int,
@@ -136,10 +136,12 @@ def keep_files(
     sink: IO[bytes],
     passed: Callable[[int], None] = lambda _: None,
     of_file: PlacesOf | None = None,
+    whole: bool = True,
 ) -> None:
     """Write the kept records of files, those whose places `decided` does not list, with one header.
 
     `max_line` and `passed` are as in `read_files`; of_file: makes `Marks` instead of `Places`.
+    StageError if the decision was made on more files, and these are the `whole` input.
     """
     read, header = [0] * len(files), True
 
@@ -158,10 +160,12 @@ def keep_files(
     if kind in TABLES:
         front = (of_file or Places)(decided, files[0]).fields()
         write_kept(kind, chain.from_iterable(kept), *files[0][:2], sink, front)
-        return
-    for piece in chain.from_iterable(kept):
-        sink.write(piece)
-        header = False
+    else:
+        for piece in chain.from_iterable(kept):
+            sink.write(piece)
+            header = False
+    for _ in lines_from(decided, files[-1].first + FILE_PLACES) if whole else ():
+        raise StageError(f"the decision was made on more files than these; {AGAIN}")
 
 
 def kept_of(
@@ -278,21 +282,6 @@ class Places:
 
 
 PlacesOf = Callable[[IO[bytes], InputFile], Places]
-
-
-def keep_in_one(
-    form: InputFormat,
-    files: Sequence[InputFile],
-    max_line: int,
-    decided: IO[bytes],
-    sink: IO[bytes],
-    passed: Callable[[int], None] = lambda _: None,
-    of_file: PlacesOf | None = None,
-) -> None:
-    """Write the kept records of all files; StageError if the decision was made on more files."""
-    keep_files(form, files, max_line, decided, sink, passed, of_file)
-    for _ in lines_from(decided, files[-1].first + FILE_PLACES):
-        raise StageError(f"the decision was made on more files than these; {AGAIN}")
 
 
 def check_one_answer(

@@ -30,9 +30,9 @@ from neardup.reading.dialects import Dialect
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
 from neardup.reading.missing_fields import LISTED, kind_of, listed
-from neardup.reading.row_files import json_row
 from neardup.reading.separated_rows import TABS, Table, field_spans, row_ends, separated, split_rows
 from neardup.reading.table_files import is_mergeable
+from neardup.reading.table_rows import json_row
 from neardup.reading.text_rows import Fields, FlawError, Line, lines_in, row_of
 from neardup.runtime.program import StageError, UsageError, shown
 

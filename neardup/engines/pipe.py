@@ -1,14 +1,7 @@
 """Main functions of mapper.py, reducer.py, dedup_reducer.py and step.py, in pipes and on clusters.
 
 In a pipe, a program reads the files that the user names; in a task of a cluster, it reads a part
-of the input.  step.py runs the steps that are neither mapper nor reducer:
-
-count    record lines → token counts, for schemes that ask for them
-share    record lines → the keys that two records share, so that only these are sent
-decide   sorted edges → the records that are removed, or the members of each cluster
-keep     the input again → its lines without the removed records
-videos   prints of videos → pairs, in steps of its own
-passages  texts → repeated passages, in steps of its own
+of the input.  step.py runs the steps that are neither mapper nor reducer; see STEP.
 """
 
 from __future__ import annotations
@@ -25,14 +18,7 @@ from typing import IO, Any, Callable
 
 import numpy as np
 
-from neardup.decisions import merged_rows
-from neardup.decisions.kept_lines import (
-    Places,
-    PlacesOf,
-    check_one_answer,
-    keep_in_one,
-    lines_from,
-)
+from neardup.decisions import kept_lines, merged_rows
 from neardup.decisions.marked_rows import Marks, check_files
 from neardup.options.command_parser import STANDARD_INPUT, VERBOSITY, CommandParser
 from neardup.options.settings import Settings, settings_before_counts
@@ -144,7 +130,8 @@ def _map() -> None:
     read = input_blocks(args.against, args.files, settings)
     shared = None
     if args.shared_keys is not None:
-        shared = phases.read_shared_keys(args.shared_keys, settings)
+        options = phases.key_options(settings)
+        shared = phases.read_filter(args.shared_keys, options, "--shared-keys")
     if args.blocks:
         write_all(phases.lines_in_blocks(read, settings, counters, shared))
     else:
@@ -272,14 +259,6 @@ def decide() -> None:
     counters.report()
 
 
-def videos() -> None:
-    import_module(VIDEO_TASKS).videos()
-
-
-def passages() -> None:
-    import_module(PASSAGE_STEPS).passages()
-
-
 def keep() -> None:
     asked = parser("step.py keep", KEEP)
     own = flags("--decided FILE  output of step.py decide", decided={"required": True})
@@ -315,13 +294,13 @@ def keep_or_mark(
     """
     places, form = blocks.file_places(0, len(names)), settings.form
     files = list(map(input_files.InputFile, names, names, places))
-    check_one_answer(form, files)
+    kept_lines.check_one_answer(form, files)
     merges = None
     if settings.merge:
         merged_rows.check_files(form, settings.merge, files, settings.max_line)
-        left = lines_from(decided, files[0].first)
+        left = kept_lines.lines_from(decided, files[0].first)
         merges = merged_rows.Merges(form, settings.merge, files, settings.max_line, left)
-    of_file: PlacesOf = partial(Places, merges=merges)
+    of_file: kept_lines.PlacesOf = partial(kept_lines.Places, merges=merges)
     if settings.output is OUTPUTS[MARKED]:
         prefix = settings.mark_prefix
         check_files(form, prefix, files, settings.max_line)
@@ -330,7 +309,7 @@ def keep_or_mark(
         deque(pairs.parsed(read, settings, counters, left_out.frombytes), 0)
         missing = np.sort(np.array(left_out, np.uint64))
         of_file = partial(Marks, form, prefix, missing, merges=merges)
-    keep_in_one(form, files, settings.max_line, decided, sink, of_file=of_file)
+    kept_lines.keep_in_one(form, files, settings.max_line, decided, sink, of_file=of_file)
     return merges.lost if merges else 0
 
 
@@ -342,8 +321,8 @@ STEPS = {
     "share": share,
     "decide": decide,
     "keep": keep,
-    "videos": videos,
-    "passages": passages,
+    "videos": lambda: import_module(VIDEO_TASKS).videos(),
+    "passages": lambda: import_module(PASSAGE_STEPS).passages(),
 }
 
 

@@ -12,10 +12,17 @@ and prints nothing.
 from neardup.runtime.program import interrupts_held
 
 with interrupts_held():  # an interrupted import of numpy cannot be repeated
-    from neardup.library.calls import Pair, clusters, deduplicate, pairs
+    from neardup.library.calls import (
+        Pair,
+        Passage,
+        PassagePlace,
+        clusters,
+        deduplicate,
+        pairs,
+        passages,
+    )
     from neardup.library.deduplicated import Deduplicated, Kept, Removed
     from neardup.library.record_index import Index, Match
-    from neardup.library.text_passages import Passage, PassagePlace, passages
 
 __all__ = [
     "Deduplicated",

@@ -194,9 +194,7 @@ def _is_null(value: Any) -> bool:
 
 def taken(records: Table, rows: list[int]) -> Table:
     """Return a table's rows at ascending positions, as a table of the same type."""
-    name = _name_in(records, _KINDS)
-    assert name
-    found: Table = _KINDS[name].rows(records, rows)
+    found: Table = _KINDS[_name_in(records, _KINDS) or ""].rows(records, rows)
     return found
 
 

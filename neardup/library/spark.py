@@ -11,14 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from neardup.engines.spark import INSTALL
-from neardup.library.keywords import (
-    Keywords,
-    Value,
-    as_value_errors,
-    of_vectors,
-    options_of,
-    with_keywords,
-)
+from neardup.library import keywords
+from neardup.library.keywords import Keywords, Value, with_keywords
 from neardup.options.settings import counts_first, settings_before_counts
 from neardup.reading.text_rows import DEFAULT_TEXT
 from neardup.runtime.program import UsageError
@@ -55,9 +49,9 @@ def pairs(
         from neardup.engines.spark.spark_flow import check_python, id_and_text, pairs_of
     except ImportError as error:
         raise ImportError(f"{error}; {INSTALL}") from None
-    with as_value_errors():
-        asked = options_of("pairs", "jsonl", {"threshold": threshold, **options})
-        fingerprint = DEFAULT_TEXT if of_vectors(options) else None
+    with keywords.as_value_errors():
+        asked = keywords.options_of("pairs", "jsonl", {"threshold": threshold, **options})
+        fingerprint = DEFAULT_TEXT if keywords.of_vectors(options) else None
         asked = replace(asked, fingerprint=fingerprint, strict=True)
         settings = settings_before_counts(asked)
         if counts_first(asked):

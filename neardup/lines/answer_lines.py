@@ -29,15 +29,8 @@ marks       PLACE TAB CLUSTER TAB COPIES        for --output marked, beside the 
 
 Ids of records with a place are tagged: see `lines.tagged_ids`.
 
-Answers in JSON lines, CSV, Parquet or Arrow have these fields:
-
-    a, b, similarity                                pairs and links
-    a, b, low, high[, estimate]                     pairs with --verify sketch, or of `similar`
-    new, other, similarity, collection[, direction] pairs with --against
-    id, kept, similarity[, doubt, change]           removed records; null where not a pair
-    cluster, id                                     clusters
-
-Programs that read an answer read lines or tables, by `parsed_lines`.
+Answers in JSON lines, CSV, Parquet or Arrow have the fields of `answer_table`.  Programs that read
+an answer read lines or tables, by `parsed_lines`.
 """
 
 from __future__ import annotations
@@ -50,10 +43,10 @@ from typing import Callable, NamedTuple, TypeVar
 
 from neardup.reading.blocks import Pieces, line_pieces, read_files
 from neardup.reading.compressed import kind_by_name, opened, table_kind
-from neardup.reading.row_files import CSV, LineTable, fields_table, line_of_row
+from neardup.reading.input_check import flaw_in
 from neardup.reading.separated_rows import separated_pieces
 from neardup.reading.table_files import TABLES, check_pyarrow
-from neardup.reading.table_rows import typed_pieces
+from neardup.reading.table_rows import CSV, LineTable, fields_table, line_of_row, typed_pieces
 from neardup.reading.text_rows import Fields, FlawError, Line, Row, json_line, lines_in, row_of
 from neardup.runtime.program import StageError, WireError, shown
 
@@ -88,17 +81,9 @@ def parse_pair(line: bytes) -> tuple[bytes, bytes, bytes, bytes]:
     """
     if found := _PAIR.fullmatch(line):
         a, b, similarity, further = found.groups()
-        if (a != b or further.startswith(b"\told")) and (line.isascii() or _is_utf8(line)):
+        if (a != b or further.startswith(b"\told")) and not flaw_in(line):
             return a, b, similarity, further
     raise WireError(f"expected A B SIMILARITY, as reducer.py writes them, got {shown(line)}")
-
-
-def _is_utf8(line: bytes) -> bool:
-    try:
-        line.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def format_interval(low: int, high: int) -> bytes:

@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neardup.reading.input_check import flaw_in
 from neardup.runtime.program import StageError, WireError, shown
 from neardup.sets.ragged import Batch, Ragged, chunks, spans, starts_of_runs
 
@@ -295,11 +296,8 @@ def _well_formed(block: np.ndarray) -> "KeyedLines | None":
         return None
     if (rest == 0).any() or (rest == ord("\r")).any():
         return None
-    if rest.max() > 127:
-        try:
-            block.tobytes().decode("utf-8")
-        except UnicodeDecodeError:
-            return None
+    if rest.max() > 127 and flaw_in(block.tobytes()):
+        return None
     heads = np.ndarray((len(block) - _ID + 1, _ID), np.uint8, block, strides=(1, 1))[starts]
     sizes = (heads[:, _SIZE : _SIZE + SIZE_WIDTH] - np.uint8(ord("0"))) @ _TENS
     if not _are_heads(heads) or not _agree(sizes, block, sets, ends):

@@ -242,8 +242,7 @@ class Options:
         "'id:^([^/]*)/'; a record without a value is compared with none",
     )
     across: str | None = _option(
-        "FIELD",
-        "find only pairs of records with different values of a field, as with --within",
+        "FIELD", "find only pairs of records with different values of a field, as with --within"
     )
     input_files: str | None = _option(
         "FILE",

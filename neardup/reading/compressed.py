@@ -55,7 +55,9 @@ class _Streams(io.RawIOBase):
         while not data:
             packed = b""
             if self._stream.eof:
-                packed = self._stream.unused_data.lstrip(b"\0") or self._next_stream()
+                packed = self._stream.unused_data.lstrip(b"\0")
+                while not packed and (more := self._file.read(READ_BYTES)):
+                    packed = more.lstrip(b"\0")  # zero bytes may be between two streams
                 if not packed:
                     return 0
                 self._stream = self._decompressor()
@@ -66,13 +68,6 @@ class _Streams(io.RawIOBase):
             data = self._stream.decompress(packed, len(buffer))
         buffer[: len(data)] = data
         return len(data)
-
-    def _next_stream(self) -> bytes:
-        """Read the first bytes of the next stream, behind zero bytes; b"" at the end."""
-        packed = self._file.read(READ_BYTES)
-        while packed and not packed.strip(b"\0"):
-            packed = self._file.read(READ_BYTES)
-        return packed.lstrip(b"\0")
 
 
 def _opener(module: str, decompressor: str = "") -> Callable[..., Any]:

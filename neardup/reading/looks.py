@@ -180,9 +180,8 @@ def _table(lines: Sequence[bytes], kind: str) -> Look:
             flags = flags * (kind != "csv") + ["--delimiter", comma.replace("\t", "\\t")]
         flags += ["--quote", quote] * (quote == "'" and "tsv" not in flags)
         header, *rows = _cells(lines, comma, quote) or [[]]
-        text = (
-            comma == "\t" and len(header) == 2 and not {"id", "text"} & {*header}
-        )  # ID, tab, text
+        # ID, tab, text:
+        text = comma == "\t" and len(header) == 2 and not {"id", "text"} & {*header}
         named = all(map(NAME.fullmatch, header))
         if not rows or text or (kind == "text" and not named):
             continue

@@ -112,9 +112,7 @@ def unseen_in(rows: Sequence[Row], fields: Fields, named: Mapping[str, str]) -> 
         for field, flag in named.items()
         if not any(fields.value(row, field) is not None for row in rows)
     }
-    there = (
-        _columns(rows).keys() if any(flag == fields.flag for flag in unseen.values()) else {}.keys()
-    )
+    there = {*_columns(rows)} if fields.flag in unseen.values() else set()
     return {
         field: flag
         for field, flag in unseen.items()

@@ -17,7 +17,6 @@ import tempfile
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import groupby
 from typing import IO, TYPE_CHECKING, Any, Callable
 
@@ -28,13 +27,6 @@ from neardup.decisions.edge_file import EdgeFile
 from neardup.decisions.kept_lines import kept_lines, lines_from
 from neardup.decisions.marked_rows import Marks
 from neardup.lines import answer_lines, id_lines
-from neardup.lines.answer_lines import (
-    format_decided,
-    is_estimate,
-    parse_decided,
-    parse_pair,
-    removed_line,
-)
 from neardup.lines.id_lines import SharedIds
 from neardup.lines.keyed_lines import KEY_BITS, format_keyed_lines
 from neardup.options.settings import BY, Settings
@@ -45,19 +37,9 @@ from neardup.reading.input_files import InputFile
 from neardup.reading.looks import misencoded, misread
 from neardup.reading.table_files import TABLES
 from neardup.reading.text_rows import with_row_ids
+from neardup.runtime import summary
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, WireError, printable, shown, system_sort
-from neardup.runtime.summary import (
-    HALVED,
-    MAX_BAD,
-    OLD_BAD,
-    OLD_RECORDS,
-    SEEMS,
-    SHARED_NAMES,
-    SHUFFLED,
-    SINGLE,
-    WITHOUT_VALUE,
-)
 from neardup.sets.ragged import Batch, Ragged, chunks, starts_of_runs
 from neardup.stages import edge_groups
 from neardup.stages.external_group import grouped, pieces_of
@@ -84,7 +66,7 @@ def map_records(
 
     def lines_of_ids(ids: list[bytes]) -> Iterator[tuple[int, bytes]]:
         for part, lines in _lines_of_ids([*ids, *left], partitions, shared):
-            counters.add(SHUFFLED, len(lines))
+            counters.add(summary.SHUFFLED, len(lines))
             yield part, lines
         left.clear()
 
@@ -98,7 +80,7 @@ def map_records(
         if settings.tag:
             batch = settings.tag.tagged(batch)
         for part, lines in format_keyed_lines(batch, keys, partitions, settings.mark):
-            counters.add(SHUFFLED, len(lines))
+            counters.add(summary.SHUFFLED, len(lines))
             yield part, lines
     if settings.lists_ids:
         yield from lines_of_ids([])
@@ -153,7 +135,7 @@ def with_keys(
     """Yield each batch with the keys of its records."""
     counters.promise = settings.scheme.promise
     counters.add("keys", 0)
-    counters.add(SHUFFLED, 0)
+    counters.add(summary.SHUFFLED, 0)
     for batch in batches:
         keys = settings.scheme.keys(batch.sets)
         counters.add("keys", len(keys.values))
@@ -195,13 +177,13 @@ def parsed(
         counters.add("records", good)
         counters.count_ids(batch.ids)
         if may_be_short and (single := int(np.count_nonzero(batch.sets.sizes == 1))):
-            counters.add(SINGLE, single)
+            counters.add(summary.SINGLE, single)
         if batch.halved:
-            counters.add(HALVED, batch.halved)
+            counters.add(summary.HALVED, batch.halved)
         if batch.without_value:
-            counters.add(WITHOUT_VALUE, batch.without_value)
+            counters.add(summary.WITHOUT_VALUE, batch.without_value)
         if block.first < NEW:
-            counters.add(OLD_RECORDS, good)
+            counters.add(summary.OLD_RECORDS, good)
         if batch.without_shingles:
             counters.add("records without shingles", len(batch.without_shingles))
         if batch.ids:
@@ -223,13 +205,13 @@ def check_start(
     good: how many lines of the block are records.  See `misread` and `misencoded`.
     """
     inside = block.line > 1 or " from byte " in block.place  # not at the start of the file
-    if inside or settings.max_bad > MAX_BAD:
+    if inside or settings.max_bad > summary.MAX_BAD:
         return
     kind, place = settings.form.input or "jsonl", block.place.removesuffix("line ")
     if not isinstance(block.data, bytes):
         foreign = [line.text for line in bad if line.reason == NOT_UTF8 and not block.encoding]
         if len(foreign) > good and kind not in TABLES:
-            counters.add(f"{SEEMS}{place.removesuffix('row ')}{misencoded(foreign)}", 1)
+            counters.add(f"{summary.SEEMS}{place.removesuffix('row ')}{misencoded(foreign)}", 1)
         return
     by_tasks = in_task() or counters.stage in ("mapper", "keys")
     bag = settings.form.bag and settings.form.shingle is None
@@ -237,7 +219,7 @@ def check_start(
     without = ", without --shingle bag" * bag + ", without --weights own" * bool(own)
     other = misread(block.data, kind, place, good, len(bad), by_tasks, without)
     if other and not in_task():  # names of Hadoop's counters are short
-        counters.add(SEEMS + other, 1)
+        counters.add(summary.SEEMS + other, 1)
 
 
 def reject(block: Block, bad: BadLine, settings: Settings, counters: Counters) -> None:
@@ -250,7 +232,7 @@ def reject(block: Block, bad: BadLine, settings: Settings, counters: Counters) -
         raise StageError(f"{printable(block.place)}{line}: {message}")
     counters.bad_line(block.place, line, message, bad.reason)
     if block.first < NEW:
-        counters.add(OLD_BAD, 1)
+        counters.add(summary.OLD_BAD, 1)
 
 
 def reduce_buckets(
@@ -303,7 +285,7 @@ def dedup_pairs(lines: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
         read = 0
         for _, b, similarity, rest in group:
             read += 1
-            kinds.add(is_estimate(similarity))
+            kinds.add(answer_lines.is_estimate(similarity))
             if len(kinds) > 1:
                 raise StageError(
                     f"exact pairs and estimates of --verify sketch in one input, at "
@@ -328,7 +310,7 @@ def _pairs_in_order(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bytes, byte
     before = b""
     for number, line in enumerate(lines, 1):
         try:
-            pair = parse_pair(line)
+            pair = answer_lines.parse_pair(line)
         except WireError as error:
             raise StageError(f"line {number}: {error}") from None
         if pair[0] != before:
@@ -363,7 +345,8 @@ def decide_edges(
     with empty_file() as file, empty_file() as named:
         ids = id_lines.Parted(_edges_of(blocks, settings))
         edges = EdgeFile(file, ids.before, tag, counters, memory // edge_groups.RECORD_BYTES)
-        how = settings, counters, SharedIds(ids), partial(_write_hashes, named)
+        write_hashes = lambda hashes: named.write(np.repeat(hashes, 2).data)  # noqa: E731
+        how = settings, counters, SharedIds(ids), write_hashes
         if edges.fits:
             yield from (line for _, line in _decided_lines(edges, *how))
         else:
@@ -372,7 +355,7 @@ def decide_edges(
         if settings.output.decides == RECORDS:
             how[2].report(counters)
         for rows in grouped(pieces_of(named)) if named.tell() else ():
-            counters.add(SHARED_NAMES, len(rows) - len(starts_of_runs(rows[:, 0])))
+            counters.add(summary.SHARED_NAMES, len(rows) - len(starts_of_runs(rows[:, 0])))
 
 
 def _edges_of(blocks: Iterable[bytes], settings: Settings) -> Iterator[bytes]:
@@ -387,10 +370,6 @@ def _edges_of(blocks: Iterable[bytes], settings: Settings) -> Iterator[bytes]:
                     "--against, --between, --not-pairs, --within, --across"
                 )
         yield block
-
-
-def _write_hashes(file: IO[bytes], hashes: np.ndarray) -> None:
-    file.write(np.repeat(hashes, 2).data)
 
 
 def _part_lines(
@@ -425,7 +404,7 @@ def _decided_lines(
         kept = [reason.kept for reason in reasons]
         shared.remove(tag.ids_of(records))
         lines = map(
-            format_decided,
+            answer_lines.format_decided,
             [record[tag.place] for record in records],
             tag.ids_of(records),
             tag.ids_of(kept),
@@ -453,7 +432,7 @@ def lines_of_task(
     of_file: as in `kept_lines`
     """
     marked = settings.output is OUTPUTS[MARKED]
-    gone = (parse_decided(line)[0] for _, line in lines_from(decided, first))
+    gone = (answer_lines.parse_decided(line)[0] for _, line in lines_from(decided, first))
     lines = kept_lines(pieces, first, () if marked else gone, of_file)
     return _marked_lines(lines, first, name, settings, decided) if marked else lines
 
@@ -495,7 +474,7 @@ def decision(
     """
     lines = decide_edges(edges, settings, counters)
     if output == "removed":
-        lines = map(removed_line, lines)
+        lines = map(answer_lines.removed_line, lines)
     yield from sorted_lines(lines, counters, "32M")
 
 

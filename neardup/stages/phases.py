@@ -44,13 +44,7 @@ from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, check_file_name, shown
 from neardup.runtime.summary import SHUFFLED
 from neardup.stages import candidate_keys
-from neardup.stages.candidate_keys import (
-    MAPPED_BYTES,
-    BloomFilter,
-    filter_part,
-    fingerprint,
-    mapped,
-)
+from neardup.stages.candidate_keys import BloomFilter
 from neardup.stages.external_group import NO_ROWS, by_key
 from neardup.stages.pairs import id_keys, keyed, map_records, new_ids, reduce_buckets, sorted_lines
 
@@ -72,7 +66,7 @@ def send_keys(
 ) -> Iterator[tuple[int, bytes]]:
     """Yield (partition, block of keys) from blocks of records, at least one for each partition."""
     rows = _rows(blocks, settings, counters)
-    for part, block in blocks_of_keys(rows, partitions, _options(settings)):
+    for part, block in blocks_of_keys(rows, partitions, key_options(settings)):
         counters.add(SHUFFLED, len(block))
         yield part, block
 
@@ -100,16 +94,16 @@ def share_keys(
     settings: Settings,
     partition: int,
     partitions: int,
-    most: int | None = None,
+    most: int = candidate_keys.MAPPED_BYTES,
 ) -> Iterator[bytes]:
     """Yield a partition's part of the shared keys, as lines, from its blocks of keys.
 
-    All parts together have at most `most` bytes, or MAPPED_BYTES.
+    most: maximum number of bytes of all parts together
     """
-    options = _options(settings)
+    options = key_options(settings)
     rows = rows_in(blocks, partition, partitions, options)
     shared = map(candidate_keys.digests_of, candidate_keys.candidate_keys(rows))
-    yield from filter_part(shared, partition, partitions, options, most or MAPPED_BYTES)
+    yield from candidate_keys.filter_part(shared, partition, partitions, options, most)
 
 
 def rows_in(
@@ -132,7 +126,7 @@ def rows_in(
 
 def shared_keys(text: bytes | mmap.mmap, settings: Settings) -> BloomFilter | None:
     """Return the filter of shared keys in `text`, or None if the text is empty."""
-    return BloomFilter.of(text, _options(settings))
+    return BloomFilter.of(text, key_options(settings))
 
 
 def send_lines(
@@ -173,11 +167,12 @@ def check_rounds(counts: Mapping[str, int]) -> None:
         )
 
 
-def _options(settings: Settings) -> bytes:
+def key_options(settings: Settings) -> bytes:
+    """Return a fingerprint of the options on which keys depend."""
     more = {"--against": str(settings.against), "fields": str(settings.form.fields)}
     more["values"] = str(settings.form.values)
     more["ids"] = str(settings.lists_ids)
-    return fingerprint({**settings.keys_of, **more, "version": settings.probe()})
+    return candidate_keys.fingerprint({**settings.keys_of, **more, "version": settings.probe()})
 
 
 def keys_in_blocks(
@@ -219,20 +214,15 @@ def reducers_of_job() -> int:
 def reduce_either(stream: IO[bytes], settings: Settings, counters: Counters) -> Iterator[bytes]:
     """Yield verified pair or edge lines from sorted keyed lines, or from blocks of keyed lines."""
     first = next(blocks := blocks_of(stream), b"")
-    if not is_block(first):
+    if not first.startswith(b"p"):  # keyed lines begin with a hexadecimal digit
         yield from reduce_buckets(chain([first] if first else [], blocks), settings, counters)
         return
     lines = chain.from_iterable(block.splitlines(keepends=True) for block in chain([first], blocks))
     yield from reduce_blocks((block for *_, block in parse_blocks(lines)), settings, counters)
 
 
-def read_shared_keys(path: str, settings: Settings) -> BloomFilter | None:
-    """Read the filter of shared keys from a file, or from a folder that Hadoop has written."""
-    return read_filter(path, _options(settings), "--shared-keys")
-
-
 def read_filter(path: str, options: bytes, flag: str) -> BloomFilter | None:
-    """Read the filter that an option names, made with options of this fingerprint."""
+    """Read a filter of keys, made with `options`, from the file or Hadoop folder of a flag."""
     check_file_name(flag, path)
     given = Path(path)
     files = [given]
@@ -242,8 +232,8 @@ def read_filter(path: str, options: bytes, flag: str) -> BloomFilter | None:
         with given.open("rb") as pipe, tempfile.NamedTemporaryFile() as copy:
             copy.writelines(blocks_of(pipe))
             copy.flush()
-            return BloomFilter.of(mapped([Path(copy.name)]), options)
-    return BloomFilter.of(mapped(files), options)
+            return BloomFilter.of(candidate_keys.mapped([Path(copy.name)]), options)
+    return BloomFilter.of(candidate_keys.mapped(files), options)
 
 
 def format_blocks(blocks: Iterable[tuple[int, bytes]], partitions: int) -> Iterator[bytes]:
@@ -278,11 +268,6 @@ def parse_blocks(lines: Iterable[bytes]) -> Iterator[tuple[int, int, bytes]]:
         if checksum != b"%08x" % crc32(block, crc32(name)):
             raise StageError(f"damaged block: {shown(line)}; run the mapper again")
         yield int(found[1]), int(found[2]), block
-
-
-def is_block(start: bytes) -> bool:
-    """Return True if a line is a block, which begins with p; keyed lines begin with a hex digit."""
-    return start[:1] == b"p"
 
 
 @cache

@@ -47,8 +47,7 @@ from neardup.runtime import kernels
 from neardup.runtime.program import StageError
 from neardup.sets.hashing import WORD, mix
 from neardup.sets.ragged import first_of_run
-from neardup.stages.kept_steps import KeptSteps
-from neardup.stages.word_lines import BLANK, LINE_END, Portion, WordLines
+from neardup.stages.word_lines import BLANK, LINE_END, KeptSteps, Portion, WordLines
 
 HASHED_BYTES, SORTED_BYTES = 1 << 20, 2 << 20  # of portions: hashed, and in order of place
 MIN_LOG, MAX_LOG = 12, 29  # of the slots of the filter: 128 MiB at most

@@ -266,23 +266,20 @@ class Segment:
         low = np.maximum(np.searchsorted(fences, mixed, "left") - 1, 0)
         high = np.searchsorted(fences, mixed, "right")
         wanted = np.unique(spans(low, np.maximum(high - low, 0)))
-        first, last = np.searchsorted(high, wanted, "right"), np.searchsorted(low, wanted, "right")
-        pieces = zip(starts[wanted].tolist(), stops[wanted].tolist(), first.tolist(), last.tolist())
+        ends = np.searchsorted(high, wanted, "right"), np.searchsorted(low, wanted, "right")
+        pieces = zip(*(each.tolist() for each in (starts[wanted], stops[wanted], *ends)))
         while some := list(islice(pieces, PIECE // (FENCE * KEY_BYTES))):
-            found = [self._find_in(start, stop, keys[i:j]) for start, stop, i, j in some]
+            found = []
+            for start, stop, i, j in some:
+                held = self.files["keys"].read(start * KEY_BYTES, stop * KEY_BYTES).view(KEY)
+                first = held.searchsorted(keys[i:j], "left")
+                count = held.searchsorted(keys[i:j], "right") - first
+                found.append((keys[i:j], start + first, count))
             shared, places, counts = map(np.concatenate, zip(*found))
             if counts.any():
                 rows = self.files["holders"].rows(spans(places, counts), HOLDER)[:, 0]
                 here = self.present[rows] if REMOVED in self.about else slice(None)
                 yield np.repeat(shared, counts)[here], rows[here].astype(np.int64)
-
-    def _find_in(
-        self, start: int, stop: int, keys: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Find keys in postings `start` to `stop`; return (keys, first posting of each, counts)."""
-        held = self.files["keys"].read(start * KEY_BYTES, stop * KEY_BYTES).view(KEY)
-        low, high = held.searchsorted(keys, "left"), held.searchsorted(keys, "right")
-        return keys, start + low, high - low
 
     def _by_partition(self, keys: np.ndarray) -> np.ndarray:
         """Rotate the bits of keys, so that they sort as in the file: by partition, then by key."""

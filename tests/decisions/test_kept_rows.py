@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neardup.decisions.kept_rows import Columns, keep_as_rows
+from neardup.decisions.marked_rows import Columns, keep_as_rows
 from neardup.lines.answer_lines import format_decided
 from neardup.reading.blocks import NEW
 from neardup.reading.input_files import InputFile

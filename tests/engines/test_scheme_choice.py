@@ -15,7 +15,7 @@ from neardup.options.settings import Settings, names_no_scheme
 from neardup.options.table import Options
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.sets.ragged import Ragged
-from neardup.stages.scheme_choice import MIN_RECORDS, Choice, _pairs
+from neardup.stages.pairs_in_memory import MIN_RECORDS, Choice, _pairs
 from tests.support.cases import crossed
 from tests.support.engines import IN_FILES, MAPPER, NEARDUP, succeed
 

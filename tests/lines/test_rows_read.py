@@ -16,7 +16,7 @@ from neardup.lines.answer_lines import (
     parsed_lines,
 )
 from neardup.media.videos.runs import RUNS
-from neardup.reading.row_files import LineTable
+from neardup.reading.table_rows import LineTable
 from neardup.runtime.program import StageError
 
 IDS = ["a", "007", '"q", x', "{x}", '{"a":1}', " blanks  ", "%FF", "é", "e\u0301", "\u2028"]

@@ -10,7 +10,7 @@ from typing import Any, Callable
 
 import pytest
 
-from neardup.decisions.kept_lines import keep_files
+from neardup.decisions.kept_lines import keep_in_one
 from neardup.lines.answer_lines import format_decided
 from neardup.reading import table_files, table_rows
 from neardup.reading.blocks import first_place, read_files
@@ -178,7 +178,7 @@ def keep(path: Path, gone: list[int], tmp: Path) -> Any:
     )
     sink = io.BytesIO()
     with open(decided, "rb") as lines:
-        keep_files(form_of(), [InputFile(str(path), str(path), first_place(0))], 1, lines, sink)
+        keep_in_one(form_of(), [InputFile(str(path), str(path), first_place(0))], 1, lines, sink)
     return read_table(sink.getvalue())
 
 

@@ -16,9 +16,8 @@ from neardup.engines.local import work_folder
 from neardup.reading.decoders import in_order
 from neardup.runtime import kernels
 from neardup.stages import repeated_runs
-from neardup.stages.kept_steps import KeptSteps
 from neardup.stages.repeated_runs import Hashing, find_passages, hashed, note
-from neardup.stages.word_lines import WordLines
+from neardup.stages.word_lines import KeptSteps, WordLines
 from tests.support import passages_oracle
 from tests.support.passages_oracle import Passage, Records
 

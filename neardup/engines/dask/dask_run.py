@@ -162,10 +162,9 @@ def connected(args: argparse.Namespace, folder: str) -> Iterator[Any]:
         import distributed
     except ImportError:
         raise StageError(f"needs the package distributed: {INSTALL}") from None
-    for name in [
-        name for name in logging.root.manager.loggerDict if name.startswith("distributed")
-    ]:
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # our last line names the reason
+    for name in [*logging.root.manager.loggerDict]:
+        if name.startswith("distributed"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)  # our last line names the reason
     with ExitStack() as stack:
         where: Any = args.scheduler
         if where is None:
@@ -179,11 +178,8 @@ def connected(args: argparse.Namespace, folder: str) -> Iterator[Any]:
                 local_directory=folder,
             )
             where = stack.enter_context(cluster)
-        how = (
-            {"scheduler_file": where}
-            if where and os.path.isfile(str(where))
-            else {"address": where}
-        )
+        in_file = where and os.path.isfile(str(where))
+        how = {"scheduler_file" if in_file else "address": where}
         try:
             make: Any = distributed.Client
             client = stack.enter_context(make(**how, timeout=WORKER_SECONDS))
@@ -235,7 +231,8 @@ class Steps:
             for split in splits_of(name, place, settings, args.split_size)
         ]
         cut = [split for split in splits if split.length >= 0]
-        ends = dict(zip(cut, self.of_all(Split.line_ends, cut)))
+        counting = [self.client.submit(Split.line_ends, split, pure=False) for split in cut]
+        ends = dict(zip(cut, self.results(counting)))
         numbered, line = list[Split](), 1
         for split in splits:
             line = line if split.start else 1
@@ -283,9 +280,6 @@ class Steps:
     def one(self, task: Callable[..., Any], after: Any) -> Any:
         return self.client.submit(task, self.folder, after, pure=False)
 
-    def of_all(self, task: Callable[..., Any], items: Sequence[Any]) -> list[Any]:
-        return self.results([self.client.submit(task, item, pure=False) for item in items])
-
     def results(self, futures: Sequence[Any]) -> list[Any]:
         from distributed import KilledWorker
         from distributed.client import FutureCancelledError
@@ -307,15 +301,9 @@ class Steps:
 def splits_of(name: str, place: int, settings: Settings, most: int) -> Iterator[Split]:
     """Yield the splits of a file: of `most` bytes for a plain file of lines, else one."""
     path, form = os.path.abspath(name), settings.form
-    whole_file = Split(path, name, place)
-    size = os.path.getsize(path)
-    if (
-        not os.path.isfile(path)
-        or is_packed(path)
-        or not form.is_of_lines(name)
-        or form.dialect.encoding
-        or size <= most
-    ):
+    whole_file, size = Split(path, name, place), os.path.getsize(path)
+    plain = os.path.isfile(path) and not is_packed(path) and not form.dialect.encoding
+    if size <= most or not (plain and form.is_of_lines(name)):
         yield whole_file
         return
     first = next(iter(settings.pieces(path, name, settings.max_line, Start(f"{name}: ", 1))), None)

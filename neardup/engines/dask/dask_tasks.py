@@ -58,13 +58,8 @@ class Split(NamedTuple):
     def line_ends(self) -> int:
         """Return the number of lines."""
         with open(self.path, "rb") as file:
-            return sum(map(blocks.count_lines, self._pieces(file)))
-
-    def _pieces(self, file: IO[bytes]) -> Iterator[bytes]:
-        file.seek(self.start)
-        end = self.start + self.length
-        while piece := file.read(min(blocks.BLOCK_BYTES, end - file.tell())):
-            yield piece
+            part = _Part(file, self.start, self.length)
+            return sum(map(blocks.count_lines, iter(partial(part.read, blocks.BLOCK_BYTES), b"")))
 
     def pieces(self, path: str, name: str, max_line: int, _: Start) -> Iterator[Piece]:
         """Yield the lines as `blocks.line_pieces` yields those of a file."""

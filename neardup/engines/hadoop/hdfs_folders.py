@@ -105,6 +105,12 @@ def exists(folder: str) -> bool:
     return watching.fs("-test", "-e", folder).returncode == 0
 
 
+def between_jobs(output: str) -> str:
+    """Return a new name for the folder of the data between jobs, beside OUTPUT."""
+    parent, slash, name = (output.rstrip("/") or "/").rpartition("/")
+    return f"{parent}{slash}_neardup-{secrets.token_hex(8)}.{name}"
+
+
 def remove_answers(outputs: list[str]) -> None:
     """Remove output folders that exist; StageError if one lacks _neardup, the mark of our runs."""
     there = list(filter(exists, outputs))

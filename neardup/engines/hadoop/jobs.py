@@ -1,20 +1,25 @@
-"""Command lines of run_hadoop.sh's jobs, for Hadoop Streaming.
+"""Command lines of run_hadoop.sh's jobs, for Hadoop Streaming; runs of jobs of other searches.
 
 records → (sums → counts →) (shared keys →) pairs (→ dedup)
 
 edges → decided (→ the lines that are kept, and the records that are removed)
+
+`StepRun` runs jobs whose mappers and reducers are steps of step.py.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote
 
 from neardup.engines.hadoop import hdfs_folders, shipping, sizes, watching
+from neardup.engines.pipe import PROPERTY
 from neardup.options.settings import counts_first
 from neardup.options.table import Options
-from neardup.runtime.program import StageError, UsageError
+from neardup.runtime.flags import flags
+from neardup.runtime.program import StageError, UsageError, whole
 from neardup.verification import OUTPUTS
 
 # Names of shipped files, in a task's folder.
@@ -63,7 +68,7 @@ class Submission:
 
 def sums_job(asked: Submission, output: str) -> list[str]:
     """Return the command line of the job that counts tokens and set sizes."""
-    mapper = task(asked, "step.py", "count", "map", *flags(asked))
+    mapper = task(asked, "step.py", "count", "map", *task_flags(asked))
     reducer = task(asked, "step.py", "count", "sum")
     words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
     return streaming(asked, "tokens", _reading(asked), _along(asked), words)
@@ -137,7 +142,7 @@ def keep_job(asked: Submission, decided: str, output: str) -> list[str]:
     files += from_cluster({DECIDED: f"{decided}/part-00000"})
     files += _along(asked)
     parsing = replace(asked.options, counts=None, own_counts=False, not_pairs=None)
-    options = flags(replace(asked, options=parsing))
+    options = task_flags(replace(asked, options=parsing))
     mapper = task(asked, "step.py", "keep", f"--decided={DECIDED}", *options)
     words = [*_records(asked, old=False), "-output", output, "-mapper", mapper]
     return streaming(asked, "kept lines", _reading(asked), files, words)
@@ -188,20 +193,32 @@ def streaming(
         "mapreduce.fileoutputcommitter.algorithm.version": 1,
         "stream.jobconf.truncate.limit": 20000,  # characters of a property in a task's environment
     }
-    defined = [f"{name}={value}" for name, value in {**common, **own}.items()]
     if not asked.show:
         _check_name(shipping.folder())
     # Send few files: each takes the client half a second.
-    sent = {CODE: shipping.our_code(), **({} if asked.kept else _with_numpy(asked))}
+    sent = {} if asked.kept else _with_numpy(asked)
     shipped = [] if asked.ship_numpy is None else ["-cmdenv", f"PYTHONPATH={shipping.NUMPY}"]
+    files = [*files, *from_cluster(asked.kept, shipping.ARCHIVES)]
+    return [*_streaming({**common, **own}, asked.define, files, words, sent), *shipped]
+
+
+def _streaming(
+    properties: Mapping[str, object],
+    define: Sequence[str],
+    files: Sequence[str],
+    words: Sequence[str],
+    archives: Mapping[str, Path] = {},
+) -> list[str]:
+    """Return the command line of a job; archives: beside our code, by their names in a task."""
+    defined = [f"{name}={value}" for name, value in properties.items()]
+    sent = {CODE: shipping.our_code(), **archives}
     return [
         *(watching.hadoop(), "jar", watching.streaming_jar()),
-        *(word for text in (*defined, *asked.define) for word in ("-D", text)),
+        *(word for text in (*defined, *define) for word in ("-D", text)),
         *files,
-        *from_cluster(asked.kept, shipping.ARCHIVES),
         *("-archives", ",".join(f"{path}#{name}" for name, path in sent.items())),
         *words,
-        *("-cmdenv", "OPENBLAS_NUM_THREADS=1", *shipped),
+        *("-cmdenv", "OPENBLAS_NUM_THREADS=1"),
     ]
 
 
@@ -237,7 +254,7 @@ def command_of(*command: str) -> str:
     return " ".join(command)
 
 
-def flags(
+def task_flags(
     asked: Submission,
     counts: "str | None" = None,
     own_counts: bool = False,
@@ -268,7 +285,7 @@ def _task_options(asked: Submission, counts: str, shared: str = "") -> tuple[lis
         sent[NOT_PAIRS] = str(Path(asked.options.not_pairs).resolve())
     made = COUNTS in cached
     named = COUNTS if made or COUNTS in sent else None
-    options = flags(asked, named, own_counts=made, not_pairs=NOT_PAIRS in sent)
+    options = task_flags(asked, named, own_counts=made, not_pairs=NOT_PAIRS in sent)
     return options, [*from_cluster(cached), *_along(asked, sent)]
 
 
@@ -309,3 +326,67 @@ def keep_on_cluster(asked: Submission) -> None:
     for name, archive in _with_numpy(asked).items():
         if copy := hdfs_folders.kept_on_cluster(archive):
             asked.kept = {name: copy}
+
+
+ANOTHER = "name a new folder"
+STEP_JOB_OPTIONS = (
+    *flags(
+        f"""
+        --reducers N    number of reducers of each job [8]
+        --memory MB     memory of a task's container [{sizes.DEFAULT_MEMORY}]
+        --python PATH   the nodes' Python, with numpy [python3]
+        """,
+        reducers=whole(1, sizes.MAX_REDUCERS),
+        memory=whole(512, 1 << 20),
+    ),
+    PROPERTY,
+)
+BY_FIRST_FIELD = {
+    # Lines are sorted by two fields, but those of a first field are at one reducer.
+    "stream.num.map.output.key.fields": 2,
+    "mapreduce.partition.keypartitioner.options": "-k1,1",
+}
+PARTITIONER = ("-partitioner", "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner")
+
+
+class StepRun:
+    """A run of jobs in order; `between` is the temporary folder for data between them.
+
+    args: of STEP_JOB_OPTIONS; kind: the first word of the jobs' names
+    """
+
+    def __init__(self, args: Namespace, output: str, kind: str):
+        self.args, self.output, self.kind = args, output, kind
+        self.between = hdfs_folders.between_jobs(output)
+
+    def run(self, commands: Sequence[Callable[[], list[str]]]) -> list[watching.Job]:
+        """Run and return all jobs; the last writes OUTPUT.  Remove both folders after a failure.
+
+        commands: each returns a command line, once the jobs before it have succeeded
+        """
+        if hdfs_folders.exists(self.output):
+            raise StageError(f"{self.output} already exists; {ANOTHER}")
+        with hdfs_folders.claimed([self.output]):
+            started: list[watching.Job] = []
+            try:
+                for command in commands:
+                    started.append(watching.Job(command(), if_exists=ANOTHER))
+                    started[-1].run()
+            except BaseException:
+                all_started = len(started) == len(commands)
+                answers = {self.output: started[-1]} if all_started else {}
+                hdfs_folders.clean_up(started, self.between, answers)
+                raise
+            hdfs_folders.remove([self.between])
+            watching.succeeds(hdfs_folders.marking([self.output]))
+            return started
+
+    def task(self, *words: str) -> str:
+        return command_of(self.args.python, f"{CODE}/{words[0]}", *words[1:])
+
+    def streaming(
+        self, name: str, own: Mapping[str, object], words: Sequence[str], files: Sequence[str] = ()
+    ) -> list[str]:
+        """Return a Hadoop Streaming command line with properties, shipped files and options."""
+        common = {NAME: f"{self.kind}: {name}", **sizes.map_properties(self.args.memory)}
+        return _streaming({**common, **own}, self.args.define, files, words)

@@ -10,7 +10,6 @@ from neardup.runtime.interpreter import require
 if __name__ == "__main__":  # otherwise the importing program did so
     require("numpy", name="run_hadoop.sh")
 
-import secrets
 import shlex
 import subprocess
 import tempfile
@@ -124,14 +123,12 @@ def read(given: list[str], typed: str = "./run_hadoop.sh") -> jobs.Submission:
     """Parse and check the command line; raise UsageError for an invalid or impossible option."""
     parser = cluster_parser("run_hadoop.sh", typed, DESCRIPTION, CLUSTER_OPTIONS)
     args = parser.parse_intermixed_args(shipping.with_value(given))
-    no_xz = "Hadoop cannot decompress .xz; use .gz or .bz2"
-    settings = checked(args, no_xz)
+    settings = checked(args, "Hadoop cannot decompress .xz; use .gz or .bz2")
     decides = bool(settings.output.decides)
     if args.dedup and decides:
         raise program.UsageError(f"--dedup needs pairs, but --output is {args.output}")
     if args.removed is not None and args.output != "kept":
         raise program.UsageError(f"--removed needs --output kept, but --output is {args.output}")
-    memory = integer("--memory", args.memory, 512, 999999)
     shipping.check_version(args.ship_numpy)
     if args.ship_venv and (args.python or args.ship_numpy is not None):
         raise program.UsageError(
@@ -145,12 +142,14 @@ def read(given: list[str], typed: str = "./run_hadoop.sh") -> jobs.Submission:
     asked = jobs.Submission(
         options=with_input(Options.of(args)),
         answers=[folder.rstrip("/") or "/" for folder in answers],
-        memory=memory,
+        memory=integer("--memory", args.memory, 512, 999999),
         decides=decides,
         tagged=settings.tag is not None,
         **{name: getattr(args, name) for name in AS_GIVEN},
     )
-    jobs.task(asked, "mapper.py", *jobs.flags(asked))  # UsageError for words that cannot be passed
+    jobs.task(
+        asked, "mapper.py", *jobs.task_flags(asked)
+    )  # UsageError for words that cannot be passed
     hdfs_folders.check(args.inputs, asked.options.against, answers, args.overwrite)
     return asked
 
@@ -210,8 +209,7 @@ def planned(asked: jobs.Submission) -> Commands:
     tokens_first, keys_first = counts_first(asked.options), asked.rounds == "2"
     kept = OUTPUTS[asked.options.output].rows
     several = tokens_first or keys_first or asked.dedup or asked.decides
-    parent, slash, name = output.rpartition("/")
-    between = f"{parent}{slash}_neardup-{secrets.token_hex(8)}.{name}" if several else ""
+    between = hdfs_folders.between_jobs(output) if several else ""
     sums, counts, shared, pairs, decided = (
         f"{between}/{name}" for name in (SUMS, COUNTS, KEYS, PAIRS, DECISION)
     )

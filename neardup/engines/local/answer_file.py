@@ -22,8 +22,8 @@ from neardup.options.table import EXACT, Options
 from neardup.reading.compressed import kind_by_name, packing
 from neardup.reading.folder_walk import path_of
 from neardup.reading.input_format import InputFormat
-from neardup.reading.row_files import FORMATS, LineTable, check_row_file, write_rows
 from neardup.reading.table_files import TABLES
+from neardup.reading.table_rows import FORMATS, LineTable, check_row_file, write_rows
 from neardup.runtime import VERSION, atomic_write, counters, summary
 from neardup.runtime.program import (
     STANDARD_OUTPUT,

@@ -27,9 +27,8 @@ from typing import Callable
 
 import numpy as np
 
-from neardup.decisions.kept_lines import Places, PlacesOf, keep_files, keep_in_one, lines_from
-from neardup.decisions.kept_rows import keep_as_rows
-from neardup.decisions.marked_rows import Marks
+from neardup.decisions.kept_lines import Places, PlacesOf, keep_in_one, lines_from
+from neardup.decisions.marked_rows import Marks, keep_as_rows
 from neardup.decisions.merged_rows import Merges
 from neardup.engines.local import key_pruning, memory_join
 from neardup.engines.local import plan as plans
@@ -333,13 +332,12 @@ def copy(plan: Plan) -> None:
     for name in ("unique pairs", "repeated pairs"):
         counters.add(name, 0)
 
-    def counted(blocks: Iterable[bytes]) -> Iterator[bytes]:
-        for block in blocks:
-            counters.add("unique pairs", block.count(b"\n"))
-            yield block
+    def size(block: bytes) -> int:
+        counters.add("unique pairs", block.count(b"\n"))
+        return len(block)
 
     with open(plan.paths("pairs")[-1], "rb") as lines:  # the last file has all pairs
-        plan.answer.write(counted(plan.progress.counted(0, blocks_of(lines), len)))
+        plan.answer.write(plan.progress.counted(0, blocks_of(lines), size))
     counters.report()
 
 
@@ -423,6 +421,6 @@ def keep(plan: Plan) -> None:
                 keep_in_one(form, files, longest, decided, sink, passed, of_file)
         for i, file in enumerate(files if answer.folder else ()):
             with answer.opened(file.name) as sink:
-                keep_files(form, [file], longest, decided, sink, of_file=of_file)
+                keep_in_one(form, [file], longest, decided, sink, of_file=of_file, whole=False)
             passed(total_size(other.path for other in files[: i + 1]))
     counters.report()

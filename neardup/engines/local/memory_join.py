@@ -21,8 +21,7 @@ from neardup.options.table import Options
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError
 from neardup.sets.ragged import Batch
-from neardup.stages.pairs_in_memory import Sketches, pair_lines
-from neardup.stages.scheme_choice import Choice
+from neardup.stages.pairs_in_memory import Choice, Sketches, pair_lines
 
 DEFAULT_MEMORY = 2 << 30  # a quarter of the machine's memory, but at most this
 CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")

@@ -310,18 +310,13 @@ def command_line(name: str, typed: str, words: list[str]) -> argparse.Namespace:
 
 
 def check_outputs(args: argparse.Namespace, options: table.Options, form: InputFormat) -> None:
-    """Raise UsageError if -o, --removed or --report cannot be used."""
+    """Raise an error if -o, --removed or --report cannot be used, such as without jinja2."""
     if args.report is not None:
-        check_report(args.report, options)
+        check_file_name("--report", args.report)
+        if options.verify != table.EXACT:
+            raise UsageError("--report shows exact pairs; leave out --verify")
+        import_module(answer_file.PAGE).check_jinja()
     answer_file.check_answer(args, form)
-
-
-def check_report(name: str, options: table.Options) -> None:
-    """Raise an error if --report cannot work: no file name, estimated pairs, or no jinja2."""
-    check_file_name("--report", name)
-    if options.verify != table.EXACT:
-        raise UsageError("--report shows exact pairs; leave out --verify")
-    import_module(answer_file.PAGE).check_jinja()
 
 
 def take_options(options: table.Options) -> tuple[table.Options, list[str]]:

@@ -214,9 +214,7 @@ class RunWork:
         with naming(self.log), open(self.log, "a+b", buffering=0) as file:
             fcntl.lockf(file, fcntl.LOCK_EX)
             size = os.fstat(file.fileno()).st_size
-            if (
-                size and os.pread(file.fileno(), 1, size - 1) != b"\n"
-            ):  # torn by a process that ended
+            if size and os.pread(file.fileno(), 1, size - 1) != b"\n":  # torn by a killed process
                 # Subtle: to open the file once more, and close it, would end the lock.
                 size = os.pread(file.fileno(), size, 0).rfind(b"\n") + 1
                 os.ftruncate(file.fileno(), size)

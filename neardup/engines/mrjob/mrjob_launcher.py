@@ -24,17 +24,9 @@ from neardup.engines.mrjob.mrjob_jobs import COUNT_TOKENS, GROUP, NearDuplicates
 from neardup.engines.pipe import check_unchanged
 from neardup.options.settings import Settings, counts_first
 from neardup.reading import blocks, compressed, input_files
+from neardup.runtime import summary
 from neardup.runtime.counters import Counters, reports_in
 from neardup.runtime.program import FAILED, STANDARD_OUTPUT, StageError, UsageError, run, write_to
-from neardup.runtime.summary import (
-    QUIET,
-    SHORT_SUMMARY,
-    VERBOSE,
-    from_hadoop,
-    judged,
-    print_summary,
-    total,
-)
 from neardup.stages.index_manifest import refuse_indexes
 from neardup.stages.token_counting import order_counts, sum_counts, with_cost_printed
 
@@ -51,7 +43,8 @@ class Launcher:
         """Prepare jobs with the options of `typed`, a job that mrjob made and that is not run."""
         self.typed, self.how, self.settings = typed, typed.options, typed.settings
         self.on_cluster = typed.on_cluster()
-        self.verbosity = QUIET if self.how.quiet else VERBOSE if self.how.verbose else SHORT_SUMMARY
+        loud = summary.VERBOSE if self.how.verbose else summary.SHORT_SUMMARY
+        self.verbosity = summary.QUIET if self.how.quiet else loud
         self.files: list[sizes.File] = []  # on a cluster
         self.runners: list[Any] = []  # one for each job
 
@@ -76,7 +69,7 @@ class Launcher:
                 counts = self.on_this_machine()
             if len(self.runners) > 1:
                 self.unchanged.check()
-        judged(counts, self.settings.max_bad)  # after everything is written
+        summary.judged(counts, self.settings.max_bad)  # after everything is written
 
     def check(self) -> None:
         how = self.how
@@ -109,9 +102,9 @@ class Launcher:
         if len(self.runners) > 1:
             check_unchanged(self.files, self.files_there())
         steps = [step for runner in self.runners for step in runner.counters()]
-        counted = total(step.get(GROUP, {}) for step in steps)
-        counters.counts = from_hadoop(counted.items())
-        print_summary([counters.as_dict()], self.verbosity, packed=True)
+        counted = summary.total(step.get(GROUP, {}) for step in steps)
+        counters.counts = summary.from_hadoop(counted.items())
+        summary.print_summary([counters.as_dict()], self.verbosity, packed=True)
         return counters.counts
 
     def files_there(self) -> list[sizes.File]:
@@ -129,8 +122,8 @@ class Launcher:
         adapt_local_runners()
         self.run_all()
         reports = reports_in(folder)
-        print_summary(reports, self.verbosity)
-        return total(report["counts"] for report in reports)
+        summary.print_summary(reports, self.verbosity)
+        return summary.total(report["counts"] for report in reports)
 
     def working_file(self, name: str) -> Path:
         return Path(self.how.local_tmp_dir, name)

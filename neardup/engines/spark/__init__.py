@@ -1,7 +1,5 @@
 """run_spark.sh and `neardup.library.spark`: find near-duplicates on Spark, in blocks of lines.
 
-`spark_steps` runs the steps of another search.
-
 In: files on any file system that Spark reads, or a DataFrame.
 Out: a folder of pair lines there, or a DataFrame of pairs.
 May import: as `engines`.

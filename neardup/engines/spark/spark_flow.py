@@ -7,7 +7,12 @@
 
 A second round in one application starts at once, so keys are sent first by default.  A DataFrame
 of records is turned into lines of JSON, and pairs are turned into rows.
+
+`StepJob` runs the steps of another search, which are those of step.py: the lines of a first field
+meet in one task, in byte order, as in a pipe with LC_ALL=C sort.
 """
+
+from __future__ import annotations
 
 import atexit
 import json
@@ -20,8 +25,12 @@ import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from io import BytesIO
+from itertools import chain, starmap
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Callable
+from zlib import crc32
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -29,14 +38,17 @@ from pyspark import AccumulatorParam, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, functions, types
 
-from neardup.engines.spark.spark_lines import file_system, lines_of_column
-from neardup.engines.spark.spark_tasks import ROW, Tasks, row
+from neardup.engines.spark import spark_tasks
+from neardup.engines.spark.spark_tasks import ROW, Batches, Rows, Tasks, row
 from neardup.options.settings import Settings
 from neardup.options.table import Options
+from neardup.reading.blocks import Block
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
+from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, UsageError
 from neardup.stages.candidate_keys import BloomFilter
-from neardup.stages.phases import shared_keys
+from neardup.stages.pairs import sorted_lines
+from neardup.stages.phases import gathered, parse_blocks, shared_keys
 
 OURS = re.compile(r"^neardup\.runtime\.program\.\w+: (.*)$", re.M)
 NO_PACKAGE = re.compile(r"^ModuleNotFoundError: No module named '(numpy|pyarrow)'", re.M)
@@ -47,6 +59,7 @@ NO_CODEC = re.compile(r"native (\w+) library not available|without (\w+) support
 NO_FILE = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (.*?)\.? SQLSTATE")
 PACKAGE = "neardup.zip"
 VALUE = "value binary"
+Step = Callable[[Iterator[bytes]], Iterator[bytes]]  # on sorted lines
 INTEGERS = (types.ByteType, types.ShortType, types.IntegerType, types.LongType)
 
 
@@ -78,7 +91,7 @@ def session(master: str) -> Iterator[SparkSession]:
 @contextmanager
 def new_output(spark: SparkSession, folder: str) -> Iterator[None]:
     """Context manager: send this package; remove a new folder if the block that writes it fails."""
-    system, output = file_system(spark, folder)
+    system, output = spark_tasks.file_system(spark, folder)
     if system.exists(output):
         raise StageError(f"{folder} already exists; name another OUTPUT, or remove it")
     ship(spark.sparkContext)
@@ -90,7 +103,7 @@ def new_output(spark: SparkSession, folder: str) -> Iterator[None]:
         raise
 
 
-def partitions_of(lines: DataFrame, reducers: "str | None") -> int:
+def partitions_of(lines: DataFrame, reducers: str | None) -> int:
     """Return the number of --reducers, or else of splits or of cores, whichever is larger."""
     splits = lines.rdd.getNumPartitions()
     return int(reducers or max(lines.sparkSession.sparkContext.defaultParallelism, splits))
@@ -157,7 +170,7 @@ class Reports(AccumulatorParam[list[bytes]]):
 
 
 class SparkJob:
-    """A near-duplicate search on DataFrames of lines, which `spark_lines` makes."""
+    """A near-duplicate search on DataFrames of lines, which `spark_tasks` reads."""
 
     def __init__(self, spark: SparkSession, tasks: Tasks, settings: Settings):
         self.spark, self.tasks, self.settings = spark, tasks, settings
@@ -190,7 +203,7 @@ class SparkJob:
         """Return the reports of all tasks; call this after all results have been computed."""
         return [json.loads(report) for report in [*self._first, *self._later.value]]
 
-    def _shared_keys(self, lines: DataFrame) -> "Callable[[], BloomFilter | None]":
+    def _shared_keys(self, lines: DataFrame) -> Callable[[], BloomFilter | None]:
         tasks = self.tasks
         sent = lines.mapInArrow(tasks.send_keys, ROW).repartitionById(tasks.key_parts, "part")
         found = sent.mapInArrow(tasks.share_keys, ROW).collect()
@@ -216,13 +229,13 @@ def id_and_text(df: DataFrame, id_: str, text: str) -> DataFrame:
 
 
 def pairs_of(
-    df: DataFrame, options: Options, settings: Settings, partitions: "int | None", rounds: int
+    df: DataFrame, options: Options, settings: Settings, partitions: int | None, rounds: int
 ) -> DataFrame:
     """Return a DataFrame of similar pairs: a and b, of the ids' type, and similarity."""
     spark = df.sparkSession
     tasks = Tasks(options, None, partitions or 2 * spark.sparkContext.defaultParallelism)
     value = functions.to_json(functions.struct(DEFAULT_ID, DEFAULT_TEXT))
-    lines = lines_of_column(df.select(value.alias("value")))
+    lines = spark_tasks.lines_of_column(df.select(value.alias("value")))
     found = SparkJob(spark, tasks, settings).answer(lines, rounds)
     columns = found.mapInArrow(columns_of, "a string, b string, similarity double")
     kind = df.schema[DEFAULT_ID].dataType
@@ -256,3 +269,84 @@ def columns_of(batches: Iterable[Any]) -> Iterator[Any]:
             yield pa.RecordBatch.from_arrays(
                 [*texts, pa.array(map(float, similarity), pa.float64())], ["a", "b", "similarity"]
             )
+
+
+def of_first_field(line: bytes) -> int:
+    return crc32(line.partition(b"\t")[0])
+
+
+def of_block(line: bytes) -> int:
+    """Return the partition that a line of `format_blocks` names."""
+    return next(parse_blocks([line]))[0]
+
+
+class StepJob:
+    """Steps on the lines of files; `partitions`: of each shuffle."""
+
+    def __init__(self, spark: SparkSession, inputs: list[str], max_line: int, reducers: str | None):
+        self._lines = spark_tasks.lines_of_files(spark, inputs)
+        self._how = max_line, spark_tasks.places_of_files(spark, [], inputs)
+        self.partitions = partitions_of(self._lines, reducers)
+        self._reports = spark.sparkContext.accumulator([], Reports())
+
+    def map(
+        self,
+        step: Callable[[Iterator[Block], Counters], Iterator[bytes]],
+        number: Callable[[bytes], int] = of_first_field,
+    ) -> DataFrame:
+        """Return the lines of a step; number: what determines the partition of a line."""
+        how, partitions = self._how, self.partitions
+
+        def task(batches: Batches) -> Rows:
+            spark_tasks.prepare()
+            counters = Counters("mapper")
+            blocks = spark_tasks.blocks_of_batches(batches, *how)
+            yield from _rows(step(blocks, counters), number, partitions)
+            yield spark_tasks.report_row(counters, partitions)
+
+        return self._lines.mapInArrow(task, ROW).repartitionById(partitions, "part")
+
+    def reduce(self, lines: DataFrame, step: Step) -> DataFrame:
+        partitions = self.partitions
+
+        def task(batches: Batches) -> Rows:
+            reports: list[bytes] = []
+            yield from _rows(step(_in_order(batches, reports)), of_first_field, partitions)
+            part = spark_tasks.own_part(partitions)
+            yield from (row(part, report=report) for report in reports)
+
+        return lines.mapInArrow(task, ROW).repartitionById(partitions, "part")
+
+    def collect(self, lines: DataFrame, step: Step) -> bytes:
+        """Return what a step yields in all tasks; the reports of the map tasks are dropped."""
+        blocks = lines.mapInArrow(_last(step, lambda reports: None), VALUE).collect()
+        return b"".join(each.value for each in blocks)
+
+    def write(self, lines: DataFrame, step: Step, folder: str) -> list[dict[str, Any]]:
+        """Write the lines of a step to a new folder; return the reports of the map tasks."""
+        blocks = lines.mapInArrow(_last(step, self._reports.add), VALUE)
+        text = "cast(substring(value, 1, length(value) - 1) as string) as value"
+        blocks.selectExpr(text).write.text(folder)
+        return [json.loads(report) for report in self._reports.value]
+
+
+def _last(step: Step, report: Callable[[list[bytes]], None]) -> Callable[[Batches], Rows]:
+    def task(batches: Batches) -> Rows:
+        reports: list[bytes] = []
+        lines = step(_in_order(batches, reports))
+        yield from (spark_tasks.value(block) for _, block in gathered((0, line) for line in lines))
+        report(reports)
+
+    return task
+
+
+def _in_order(batches: Batches, reports: list[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a task in byte order; reports are added to `reports`."""
+    spark_tasks.prepare()
+    blocks = map(itemgetter(1), spark_tasks.received(batches, reports))
+    return chain.from_iterable(map(BytesIO, sorted_lines(blocks, Counters("reducer"))))
+
+
+def _rows(lines: Iterable[bytes], number: Callable[[bytes], int], partitions: int) -> Rows:
+    pieces = ((number(line) % partitions, line) for line in lines)
+    return starmap(row, gathered(pieces))

@@ -18,7 +18,7 @@ if __name__ == "__main__":
 from pyspark.sql import SparkSession
 
 from neardup.engines.pipe import check_unchanged
-from neardup.engines.spark import spark_flow, spark_lines, spark_submit, spark_tasks
+from neardup.engines.spark import spark_flow, spark_submit, spark_tasks
 from neardup.lines.count_lines import read_counts
 from neardup.options.settings import Settings, with_input
 from neardup.options.table import Options
@@ -49,7 +49,7 @@ def answer(spark: SparkSession, args: argparse.Namespace) -> None:
         reports = _carry_out(spark, args, options, settings, counts, decided)
     finally:
         if settings.output.rows:
-            system, folder = spark_lines.file_system(spark, decided)
+            system, folder = spark_tasks.file_system(spark, decided)
             system.delete(folder, True)
     none = _nothing(settings)
     if reports:  # zero counts within the first stage: no time is added
@@ -73,8 +73,8 @@ def _carry_out(
     """
     with spark_flow.new_output(spark, args.output_folder):
         old, new, rounds = options.against, args.inputs, 1 if args.rounds == "1" else 2
-        lines = spark_lines.lines_of_files(spark, [*old, *new])
-        places = spark_lines.places_of_files(spark, old, new) if settings.tag else None
+        lines = spark_tasks.lines_of_files(spark, [*old, *new])
+        places = spark_tasks.places_of_files(spark, old, new) if settings.tag else None
         partitions = spark_flow.partitions_of(lines, args.reducers)
         decides = options.output if settings.output.decides else ""
         job = spark_flow.SparkJob(
@@ -83,8 +83,8 @@ def _carry_out(
             settings,
         )
         if settings.output.rows:
-            before = spark_lines.states_of_files(spark, new)
-            blocks = job.kept(lines, spark_lines.lines_of_files(spark, new), rounds, decided)
+            before = spark_tasks.states_of_files(spark, new)
+            blocks = job.kept(lines, spark_tasks.lines_of_files(spark, new), rounds, decided)
         else:
             blocks = job.answer(lines, rounds)
         blocks.selectExpr("cast(value as string) as value").write.text(args.output_folder)
@@ -93,7 +93,7 @@ def _carry_out(
         if settings.output.rows:
             names = spark_tasks.READ, spark_tasks.WRITTEN, *[REMOVED] * (decides == "kept")
             pairs.check_lines(*(counted.get(name, 0) for name in names))
-            check_unchanged(before, spark_lines.states_of_files(spark, new))
+            check_unchanged(before, spark_tasks.states_of_files(spark, new))
     return job.reports()
 
 

@@ -67,7 +67,7 @@ from neardup.reading.compressed import kind_by_name
 from neardup.reading.decoders import Outcome, results
 from neardup.reading.fingerprint_lines import HEADER
 from neardup.reading.folder_walk import PART_HELP, FoundFile, Walk, path_id
-from neardup.reading.row_files import FORMATS, LineTable, fields_table
+from neardup.reading.table_rows import FORMATS, LineTable, fields_table
 from neardup.reading.tally import FLAT, NO_PART, Rules, Tally
 from neardup.runtime.flags import flags
 from neardup.runtime.program import (

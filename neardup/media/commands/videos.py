@@ -47,7 +47,7 @@ from neardup.reading.compressed import kind_by_name
 from neardup.reading.decoders import Outcome, Work, results
 from neardup.reading.field_values import Values
 from neardup.reading.folder_walk import PART_HELP, FoundFile, path_of
-from neardup.reading.row_files import JSON, check_row_file, fields_table
+from neardup.reading.table_rows import JSON, check_row_file, fields_table
 from neardup.reading.tally import NO_PART, Rules, Tally
 from neardup.runtime.flags import flags
 from neardup.runtime.program import (

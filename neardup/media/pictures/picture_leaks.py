@@ -16,7 +16,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from neardup.reading.folder_walk import GONE, LINKS, SPECIAL
-from neardup.reading.row_files import fields_table
+from neardup.reading.table_rows import fields_table
 from neardup.reading.tally import FLAT, Tally, listed
 from neardup.runtime.program import to_add
 from neardup.runtime.summary import many

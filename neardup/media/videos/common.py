@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from neardup.media.frames.frame_store import FrameStore
 from neardup.media.frames.video_prints import end_of
 from neardup.media.pictures.keep_rules import number
-from neardup.reading.row_files import json_row
+from neardup.reading.table_rows import json_row
 from neardup.runtime.program import WireError, shown
 from neardup.sets.ragged import Forest, distinct, starts_of_runs
 

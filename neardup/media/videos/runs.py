@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any, NamedTuple
 
-from neardup.reading.row_files import LineTable
+from neardup.reading.table_rows import LineTable
 from neardup.runtime.program import WireError, shown
 
 SAME_SPEED = 0.005  # how far the rate of a run may be from 1

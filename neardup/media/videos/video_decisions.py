@@ -31,7 +31,7 @@ from neardup.media.videos.runs import (
     pair_runs,
 )
 from neardup.reading.folder_walk import path_of
-from neardup.reading.row_files import fields_table
+from neardup.reading.table_rows import fields_table
 from neardup.runtime.program import WireError, shown
 from neardup.runtime.summary import many
 from neardup.sets.ragged import Forest

@@ -20,7 +20,7 @@ if __name__ == "__main__":  # otherwise the importing program did so
     require("numpy", name="video_jobs.py")
 
 from neardup.engines.hadoop import shipping, sizes, watching
-from neardup.engines.hadoop.step_jobs import BY_FIRST_FIELD, PARTITIONER, STEP_JOB_OPTIONS, StepRun
+from neardup.engines.hadoop.jobs import BY_FIRST_FIELD, PARTITIONER, STEP_JOB_OPTIONS, StepRun
 from neardup.media.videos import video_steps
 from neardup.media.videos.video_tasks import SHARED_OPTIONS
 from neardup.options.command_parser import CommandParser

@@ -33,7 +33,7 @@ from neardup.reading.cache import ResultCache, Store, opened_cache
 from neardup.reading.decoders import Failure
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.folder_walk import Walk, path_id, path_of
-from neardup.reading.row_files import LineTable, fields_table, json_row
+from neardup.reading.table_rows import LineTable, fields_table, json_row
 from neardup.reading.tally import BODY_ALONE, NO_PART, TEXT_ALONE, Rules, Tally
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
 from neardup.runtime import VERSION

@@ -23,7 +23,7 @@ from neardup.reading.archives import UNREADABLE
 from neardup.reading.cache import ResultCache, Store, opened_cache
 from neardup.reading.decoders import Failure, Work, results
 from neardup.reading.folder_walk import FoundFile, Patterns, Walk, digest_of, path_id
-from neardup.reading.row_files import fields_table
+from neardup.reading.table_rows import fields_table
 from neardup.reading.tally import SHOWN_NAMES, Rules, Tally, listed
 from neardup.runtime.flags import flags
 from neardup.runtime.program import StageError, UsageError, one_of

@@ -36,7 +36,7 @@ from neardup.reading.blocks import NEW, Block, file_places
 from neardup.reading.input_check import NO_SHINGLES, BadLine
 from neardup.reading.input_files import InputFile, Unchanged, check_files, check_regular
 from neardup.reading.input_format import InputFormat
-from neardup.reading.row_files import fields_table
+from neardup.reading.table_rows import fields_table
 from neardup.runtime import summary
 from neardup.runtime.counters import Counters
 from neardup.runtime.flags import flags, read

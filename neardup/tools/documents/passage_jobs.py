@@ -19,7 +19,7 @@ if __name__ == "__main__":  # otherwise the importing program did so
     require("numpy", name="passage_jobs.py")
 
 from neardup.engines.hadoop import hdfs_folders, jobs, shipping, sizes, watching
-from neardup.engines.hadoop.step_jobs import BY_FIRST_FIELD, PARTITIONER, STEP_JOB_OPTIONS, StepRun
+from neardup.engines.hadoop.jobs import BY_FIRST_FIELD, PARTITIONER, STEP_JOB_OPTIONS, StepRun
 from neardup.engines.pipe import check_unchanged
 from neardup.options import table
 from neardup.options.settings import Settings, with_input

@@ -47,9 +47,8 @@ from neardup.reading.table_files import TABLES, is_mergeable
 from neardup.runtime.program import StageError, shown
 from neardup.sets.ragged import first_of_run
 from neardup.stages import repeated_runs
-from neardup.stages.kept_steps import KeptSteps
 from neardup.stages.repeated_runs import ONE_GO, Hashing, repeated, words_in
-from neardup.stages.word_lines import WordLines
+from neardup.stages.word_lines import KeptSteps, WordLines
 
 # ---- which words to cut
 

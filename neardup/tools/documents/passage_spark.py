@@ -76,9 +76,8 @@ def read(given: list[str]) -> Namespace:
 
 def answer(spark: Any, args: Namespace) -> None:
     """Write OUTPUT, and print the summary on stderr; StageError if too many lines are bad."""
-    from neardup.engines.spark.spark_flow import new_output
-    from neardup.engines.spark.spark_lines import states_of_files
-    from neardup.engines.spark.spark_steps import StepJob, of_block
+    from neardup.engines.spark.spark_flow import StepJob, new_output, of_block
+    from neardup.engines.spark.spark_tasks import states_of_files
 
     asked, own = with_input(table.Options.of(args)), Counters("passages")
     own.add("records", 0)

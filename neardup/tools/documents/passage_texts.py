@@ -31,16 +31,15 @@ from neardup.reading.decoders import Tasks, merged
 from neardup.reading.folder_walk import path_of
 from neardup.reading.input_files import Unchanged
 from neardup.reading.input_format import InputFormat
-from neardup.reading.row_files import json_row
+from neardup.reading.table_rows import json_row
 from neardup.reading.tally import Tally
 from neardup.reading.text_rows import DEFAULT_TEXT, FlawError, Record, Row
 from neardup.runtime.counters import Counters
 from neardup.runtime.flags import flags
 from neardup.runtime.program import StageError, UsageError, cores, printable, whole
-from neardup.stages.kept_steps import KeptSteps
 from neardup.stages.pairs import check_start, reject
 from neardup.stages.repeated_runs import ONE_GO
-from neardup.stages.word_lines import WordLines, Words
+from neardup.stages.word_lines import KeptSteps, WordLines, Words
 from neardup.tools.documents.documents import SHORT, DocumentFiles, with_guess
 
 EXCERPT, SQUEEZED = 80, 1000  # characters

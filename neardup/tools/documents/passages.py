@@ -34,15 +34,14 @@ from neardup.options.command_parser import SHARED, plain_names
 from neardup.options.settings import Settings
 from neardup.reading.blocks import file_places
 from neardup.reading.input_files import InputFile, check_files, check_regular
-from neardup.reading.row_files import fields_table
+from neardup.reading.table_rows import fields_table
 from neardup.runtime.counters import Counters
 from neardup.runtime.flags import flags, read
 from neardup.runtime.program import UsageError, one_of, printable, write_to
 from neardup.runtime.summary import QUIET, many
-from neardup.stages.kept_steps import KeptSteps
 from neardup.stages.pairs import sorted_lines
 from neardup.stages.repeated_runs import BY_PLACE, find_passages
-from neardup.stages.word_lines import WordLines
+from neardup.stages.word_lines import KeptSteps, WordLines
 from neardup.tools.documents import passage_texts
 from neardup.tools.documents.document_files import is_archive
 from neardup.tools.documents.documents import check_failures

@@ -45,8 +45,8 @@ from neardup.sets.ragged import Batch, Ragged, shared, shared_sizes
 from neardup.sets.token_counts import TokenCounter
 from neardup.similarity import intervals, measures
 from neardup.stages.pairs import parsed
+from neardup.stages.pairs_in_memory import Choice
 from neardup.stages.sampled_pairs import Comparison
-from neardup.stages.scheme_choice import Choice
 from neardup.tools.judge import pair_elements
 from neardup.tools.judge.pair_elements import WIDTH, Lines, Texts, listed
 from neardup.verification.not_pairs import set_digests

@@ -17,7 +17,7 @@ from neardup.media.videos.runs import (
     parse_run,
     row_of,
 )
-from neardup.reading.row_files import json_row, line_of_row
+from neardup.reading.table_rows import json_row, line_of_row
 from neardup.runtime.program import WireError
 
 LINE = b"a\tb\t12.5\t61.0-73.5\t0.0-12.5\t0.98\t1.000\t0\tclip\n"

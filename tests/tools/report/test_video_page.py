@@ -18,7 +18,7 @@ from neardup.media.videos.runs import PairRun, format_run, row_of
 from neardup.media.videos.video_decisions import parse_removed_video
 from neardup.reading.decoders import Failure
 from neardup.reading.folder_walk import path_id
-from neardup.reading.row_files import json_row
+from neardup.reading.table_rows import json_row
 from neardup.tools.report.report import found_run
 from neardup.tools.report.video_page import Seen, answer_of, clock, look, times_of, video_page
 from tests.media.frames.test_moments import EVEN, number_in, write
