@@ -31,7 +31,7 @@ from neardup.runtime.summary import LOST, QUIET, many
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages import pairs, phases, token_counting
 from neardup.stages.index_manifest import refuse_indexes
-from neardup.verification import MARKED, OUTPUTS
+from neardup.verification import MARKED, OUTPUTS, RECORDS
 
 VIDEO_TASKS = "neardup.media.videos.video_tasks"  # runs `step.py videos`; above the engines
 PASSAGE_STEPS = "neardup.tools.documents.passage_steps"  # and this one `step.py passages`
@@ -175,6 +175,8 @@ def input_blocks(
     if [*old, *new] != ["-"]:
         refuse_indexes([*old, *new])
         blocks.check_inputs([*old, *new])
+        if settings.output.decides == RECORDS:
+            input_files.refuse_twice(old, new, lists_removed=False)
     return settings.blocks([*old, *new], places=blocks.file_places(len(old), len(new)))
 
 

@@ -10,7 +10,7 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -134,6 +134,23 @@ def _path(name: str) -> str:
     if folder and not found and not path.startswith("/"):
         path = posixpath.normpath(posixpath.join(_path(folder), path))
     return re.sub("//+", "/", path)
+
+
+def refuse_twice(old: Sequence[str], new: Sequence[str], lists_removed: bool) -> None:
+    """Raise UsageError for two names of one file, if each of its records would remove itself.
+
+    Of a new file that is named twice, one reading is kept; but who deletes by a list loses both.
+    """
+    known: dict[tuple[int, ...], str] = {}
+    for k, name in enumerate([*old, *new]):
+        if name == "-":
+            continue
+        file = os.stat(name)[1:3]  # inode, device
+        if k >= len(old) and file in known and (lists_removed or known[file] in old):
+            one, other = sorted([known[file], name])
+            flag = "--against: " * (known[file] in old)
+            raise UsageError(f"{flag}{one} and {other} are one file; name it once")
+        known.setdefault(file, name)
 
 
 class Unchanged:

@@ -112,6 +112,8 @@ def test_an_old_file_that_is_a_new_one_too(output: str, tmp_path: Path) -> None:
     for old in (path, tmp_path / "y.jsonl"):
         words = [*NEARDUP, "run", f"--output={output}", f"--against={old}", other, path]
         refuse(words, tmp_path, "--against: ", f"{path}", "are one file; name it once")
+        words = [*MAPPER, f"--output={output}", f"--against={old}", "--input=jsonl", other, path]
+        refuse(words, tmp_path, "--against: ", f"{path}", "are one file; name it once")
     pairs = [*NEARDUP, "run", "--output=pairs", f"--against={path}", path]
     assert succeed(pairs, tmp_path).out == b"1\t1\t1.000000\told\n2\t2\t1.000000\told\n"
 

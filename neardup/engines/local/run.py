@@ -44,7 +44,7 @@ from neardup.options.settings import Settings, settings_before_counts, with_inpu
 from neardup.reading.blocks import check_inputs, file_places, first_place
 from neardup.reading.compressed import opened, plain_name, suffix_of
 from neardup.reading.folder_walk import Walk, path_of
-from neardup.reading.input_files import Unchanged, is_index
+from neardup.reading.input_files import Unchanged, is_index, refuse_twice
 from neardup.reading.input_format import InputFormat
 from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.counters import reports_in
@@ -241,23 +241,6 @@ def opened_work(
     read = [*names, *filter(None, [options.counts, options.not_pairs])]
     how = args.verbosity == QUIET, args.keep_work
     return work_folder.opened(args.work, [*options.arguments(), *audit, *listed], read, *how)
-
-
-def refuse_twice(old: list[str], new: list[str], lists_removed: bool) -> None:
-    """Raise UsageError for two names of one file, if each of its records would remove itself.
-
-    Of a new file that is named twice, one reading is kept; but who deletes by a list loses both.
-    """
-    known: dict[tuple[int, ...], str] = {}
-    for k, name in enumerate([*old, *new]):
-        if name == "-":
-            continue
-        file = os.stat(name)[1:3]  # inode, device
-        if k >= len(old) and file in known and (lists_removed or known[file] in old):
-            one, other = sorted([known[file], name])
-            flag = "--against: " * (known[file] in old)
-            raise UsageError(f"{flag}{one} and {other} are one file; name it once")
-        known.setdefault(file, name)
 
 
 def opened_answers(
