@@ -146,7 +146,7 @@ def text_lines(block: bytes) -> Iterator[Record]:
             nul = flaws.NUL_BYTE if b"\0" in text else ""
             flaw = nul or flaws.flaw_in(id_) or flaws.NOT_UTF8 * (flaws.decoded(text) is None)
         words = "" if flaw else str(text, "utf-8", "strict" if sound else "surrogatepass").strip()
-        id_ = b"" if flaw else id_
+        id_ = b"" if flaw and flaws.flaw_in(id_) else id_
         yield Record(number, id_, words, flaw or ("" if words else flaws.NO_SHINGLES), line)
 
 
