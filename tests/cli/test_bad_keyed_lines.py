@@ -151,7 +151,7 @@ def test_reducer_refuses_lines_that_travel_in_another_way(
         result = run([*REDUCER, *WAYS[reducer]], tmp_path, keyed_ways[mapper])
         assert (result.code, result.out) == (1, b"")
         assert "need the same --scheme (--recall, --max-bands, --bands, --rows" in result.err
-        assert "--output, --keep, --against, --between" in result.err
+        assert "--output, --rule, --keep, --against, --between" in result.err
 
 
 @pytest.mark.parametrize("flags", ["--seed=1", "--threshold=0.8", "--bands=9 --rows=7"])
