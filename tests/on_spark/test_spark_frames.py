@@ -57,7 +57,7 @@ def test_a_row_without_a_text_ends_the_job(spark: Any) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (f'exec {sys.executable} -S "$@"', "the executors' Python has no pyarrow; name one that "),
+        (f'exec {sys.executable} -S "$@"', "the executors' Python has no numpy; name one that "),
         ("", "the executors have no .*/python; name a Python that they have: "),
     ],
 )
