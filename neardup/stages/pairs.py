@@ -345,7 +345,10 @@ def decide_edges(
     with empty_file() as file, empty_file() as named:
         ids = id_lines.Parted(_edges_of(blocks, settings))
         edges = EdgeFile(file, ids.before, tag, counters, memory // edge_groups.RECORD_BYTES)
-        write_hashes = lambda hashes: named.write(np.repeat(hashes, 2).data)  # noqa: E731
+
+        def write_hashes(hashes: np.ndarray) -> None:
+            named.write(np.repeat(hashes, 2).data)
+
         how = settings, counters, SharedIds(ids), write_hashes
         if edges.fits:
             yield from (line for _, line in _decided_lines(edges, *how))

@@ -319,7 +319,8 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
         listed, seen = listed_ids(plan), set[bytes]()
 
         def write_ids(ids: list[bytes]) -> None:
-            seen.update(listed.intersection(ids))
+            if listed:
+                seen.update(listed.intersection(ids))
             if plan.lists_removed:
                 names.write(hashes_of(ids, plan).data)
 
@@ -327,8 +328,10 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
         for batch in portions(found, plan.settings):
             sketches.write(record_sketches(batch).tobytes())
             counters.add(SHUFFLED, external_group.ROW_BYTES * len(batch.ids))
-            write_ids(new_ids(batch))
-            seen.update(listed.intersection(batch.ids))
+            if plan.lists_removed:
+                write_ids(new_ids(batch))
+            if listed:
+                seen.update(listed.intersection(batch.ids))
             if plan.audit:
                 sample.add(batch)
             if kept:  # tokens are stored as the narrowest integers
