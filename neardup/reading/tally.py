@@ -27,6 +27,7 @@ SHOWN_KINDS, SHOWN_NAMES = 4, 3  # other kinds of files; names for each kind or 
 MAX_NAME = 200  # bytes of a name that are shown
 HOUR = 3600
 TEXT_ALONE = "documents by text alone, not attachments, pictures or links"
+FEW_WORDS = "documents of few words, much repeated, in any order"
 BODY_ALONE = "mails without their headers; --headers from,date,subject compares them"
 FLAT = "without detail"
 NO_PART = "without the part of the path"
@@ -82,7 +83,9 @@ class Tally:
 
     def leave_out(self, why: str, path: bytes) -> None:
         """Count a file that is not compared, under the reason `why`; -v prints its name."""
-        (self.compared if why in (NO_FILE, TEXT_ALONE, BODY_ALONE) else self.left_out)[why] += 1
+        (self.compared if why in (NO_FILE, TEXT_ALONE, FEW_WORDS, BODY_ALONE) else self.left_out)[
+            why
+        ] += 1
         self._name(why, path, why)
 
     def animate(self, path: bytes) -> None:

@@ -15,10 +15,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from functools import partial
+from hashlib import blake2b
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Callable
+
+import numpy as np
 
 from neardup.engines.local import answer_file, run
 from neardup.engines.local.answer_file import Answer, file_answer
@@ -33,8 +36,9 @@ from neardup.reading.cache import ResultCache, Store, opened_cache
 from neardup.reading.decoders import Failure
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.folder_walk import Walk, path_id, path_of
+from neardup.reading.shingling import Shingler, canonical
 from neardup.reading.table_rows import LineTable, fields_table, json_row
-from neardup.reading.tally import BODY_ALONE, NO_PART, TEXT_ALONE, Rules, Tally
+from neardup.reading.tally import BODY_ALONE, FEW_WORDS, NO_PART, TEXT_ALONE, Rules, Tally
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
 from neardup.runtime import VERSION
 from neardup.runtime.flags import flags
@@ -79,15 +83,17 @@ TEXTS = {
 }
 NUL_HELP = (
     "with --output kept or removed: the answer is unescaped paths of files, each followed by a NUL "
-    "byte, for xargs -0.  A removed document with attachments, pictures or links that the kept one "
-    "lacks is printed with kept, not with removed.  Of archives, kept prints those with members to "
-    "keep, and removed prints none"
+    "byte, for xargs -0.  A removed document with attachments, pictures, links or repeats that the "
+    "kept one lacks is printed with kept, not with removed.  Of archives, kept prints those with "
+    "members to keep, and removed prints none"
 )
 GUESSES: dict[str, document_files.Guess | None] = {STRICT: None, DETECT: document_files.detected}
 NONE: mails.Hashes = frozenset()
 REMOVALS = [OUTPUTS[name] for name in answer_file.PATHS]
 SHORT_TEXT, SHORT_PAGE = 200, 2000  # characters, without and with --clean; longer ones have words
 SHORT = {0: "without a word", 1: "of one shingle at most, found only if equal"}
+RUN = Shingler.parse("word:3")
+REPEATS = 4  # of each run of words, on average; prose has 1.1, a log 2, a grid of 0 and 1 hundreds
 LAST_SECOND = 253402300799  # of the year 9999
 DESCRIPTION = """Find similar text files: plain text, HTML, source code.
 
@@ -255,7 +261,7 @@ class AnswerLines:
         return self._in_archive(path)
 
     def kept_too(self, removed: Path) -> Iterator[bytes]:
-        """Yield removed documents with attachments, pictures or links that the kept one lacks."""
+        """Yield removed documents with attachments … or repeats that the kept one lacks."""
         with removed.open("rb") as source:
             for line in filter(self._lacks, source):
                 path = path_of(line.split()[0].decode())
@@ -284,7 +290,7 @@ class AnswerLines:
             said += f"{many(len(self.archives), 'archives')} instead" if self.kept else "only files"
         if self.partly:
             said += f"; {self.partly:,} {'removed' if self.kept else 'of them'} with attachments, "
-            said += "pictures or links that the kept one lacks: "
+            said += "pictures, links or repeats that the kept one lacks: "
             said += "-0 prints them, too" if self.kept else "-0 leaves them out"
         return said
 
@@ -378,8 +384,12 @@ class DocumentFiles:
             tally.guess(document.encoding, document.path)
         if document.unread:
             tally.leave_out(TEXT_ALONE, document.path)
-            if unread is not None:
-                unread[id_] = document.unread
+        if unread is not None:
+            order = frozenset() if cut else order_of_repeats(document.text, settings)
+            if order:
+                tally.leave_out(FEW_WORDS, document.path)
+            if more := document.unread | order:
+                unread[id_] = more
         if document.is_mail and not headers and settings.output in REMOVALS:
             tally.leave_out(BODY_ALONE, document.path)
         values = settings.form.values
@@ -404,6 +414,21 @@ def shortness(text: str, settings: Settings) -> str:
     if not form.shingle or form.shingle.unit == "spot" or len(text) > longest:
         return ""
     return SHORT.get(len(form.shingle(form.clean(text))), "")
+
+
+def order_of_repeats(text: str, settings: Settings) -> mails.Hashes:
+    """Return a hash of all words in order, if the set of its runs of words says little of a text.
+
+    That is, if most of these runs occur several times, as in a grid of 0 and 1.
+    """
+    words = text.split()
+    if len(set(words)) * REPEATS > len(words):  # there are at least as many runs, but for two
+        return NONE
+    text = settings.form.clean(text)
+    runs = RUN(text)
+    if len(np.unique(runs)) * REPEATS > len(runs):
+        return NONE
+    return frozenset([blake2b(canonical(text).encode(), digest_size=8).digest()])
 
 
 def json_line(document: Document, place: str = "") -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import subprocess
 import zipfile
@@ -345,3 +346,26 @@ def test_attachments_that_the_kept_mail_lacks_keep_a_mail_from_xargs(tmp_path: P
     refuse(
         [*NEARDUP, "documents", "--headers=a b", top], tmp_path, "type names such as subject,from"
     )
+
+
+def test_grids_of_a_few_words_are_copies_only_if_their_order_is_the_same(tmp_path: Path) -> None:
+    """As sets of runs of words, all grids of 0 and 1 are equal."""
+    top = tmp_path / "grids"
+    top.mkdir()
+    bits = random.Random(1)
+    grids = ["\n".join(" ".join(bits.choices("01", k=30)) for _ in range(30)) for _ in range(3)]
+    for name, text in {"a": grids[0], "b": grids[1], "c": grids[0].replace(" ", "  ")}.items():
+        (top / f"{name}.txt").write_text(text)
+    (top / "d.txt").write_text(f"{grids[0]}\n{grids[2]}")
+    for name in ("x", "y"):  # a text that repeats a line does not repeat most of it
+        (top / f"{name}.txt").write_text(f"{TEXT}\n{TEXT}")
+    words = "--output=removed", top
+    assert documents(tmp_path, *words).out.count(b"\n") == 4
+    removed = documents(tmp_path, "-0", *words)
+    assert removed.out == b"".join(os.fsencode(top / name) + b"\0" for name in ("c.txt", "y.txt"))
+    assert "2 of them with attachments, pictures, links or repeats that the kept" in removed.err
+    assert f"4 documents of few words, much repeated, in any order ({top}/a.txt, " in removed.err
+    kept = documents(tmp_path, "-0", "--output=kept", top)
+    names = ("a.txt", "x.txt", "b.txt", "d.txt")
+    assert kept.out == b"".join(os.fsencode(top / name) + b"\0" for name in names)
+    assert "in any order" not in documents(tmp_path, "--output=lines", top).err
