@@ -169,6 +169,11 @@ def listed(records: Any) -> list[Any]:
             f"records: got a {kind.__name__}; give one column, such as table['text'], or its name "
             "to neardup.pairs, clusters or deduplicate: text='text'"
         )
+    if len(shape := getattr(records, "shape", ())) > 1:
+        raise ValueError(
+            f"records: got an array of shape {shape}, but a set has no order of columns; if "
+            "its rows are sets, give records.tolist(); for bit vectors, there is measure='hamming'"
+        )
     found = as_list(records)
     if found is None:
         raise ValueError(f"records: expected an iterable of records, got {kind.__name__}")

@@ -132,6 +132,11 @@ NO_ELEMENT = "cannot be an element of a set; None, NaN and values that are not h
         ([("a", "x"), (None, "y")], "record 1: None cannot be an id; use text or a number"),
         ([("a", "x"), ([], "y")], "record 1: an id must be hashable, and this one is not"),
         ([("a", "x"), ("b", None)], f"record 1: {WANTED} None"),
+        (  # all rows would be {0, 1}
+            np.eye(3, dtype=int),
+            "records: got an array of shape (3, 3), but a set has no order of columns; if its rows "
+            "are sets, give records.tolist(); for bit vectors, there is measure='hamming'",
+        ),
     ],
 )
 @pytest.mark.parametrize("call", [neardup.pairs, neardup.clusters, neardup.deduplicate])
