@@ -207,17 +207,14 @@ def tag_of(keep: str) -> Tag:
     return Tag(tuple(ranks), tuple(fields), rules[-1][0] == "smallest")
 
 
-def mark_of(
-    decides: str, keep: str, against: bool, between: bool, more: tuple[str, ...] = ()
-) -> int:
-    """Return a 40-bit hash of output options, to be XORed into keys on lines; 0 for plain pairs.
+def mark_of(options: object) -> int:
+    """Return a 40-bit hash of options, to be XORed into keys on lines.
 
-    A reducer with other options finds no key that is its own.  `decides`: as in
-    `verification.Output`; `keep`: "" where no records are decided on; `more`: other options.
+    A reducer with other options finds no key that is its own.
     """
-    way = decides, keep, against, between, *more
-    digest = blake2b(repr(way).encode(), digest_size=HASH_BITS // 8).digest()
-    return int.from_bytes(digest, "big") if any(way) else 0
+    return int.from_bytes(
+        blake2b(repr(options).encode(), digest_size=HASH_BITS // 8).digest(), "big"
+    )
 
 
 def is_old(tagged: bytes) -> bool:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from hashlib import blake2b
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
+from urllib.parse import quote, unquote
 
 from neardup.decisions import RULES
 from neardup.decisions.merged_rows import FLAG, Merge, parse_merge
@@ -31,7 +33,7 @@ from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import Shingler
 from neardup.runtime.counters import Counters
 from neardup.runtime.flags import read
-from neardup.runtime.program import UsageError, check_file_name, not_one_of, one_of
+from neardup.runtime.program import StageError, UsageError, check_file_name, not_one_of, one_of
 from neardup.runtime.summary import MAX_BAD
 from neardup.schemes import SCHEMES
 from neardup.schemes.banding import is_too_low
@@ -53,6 +55,8 @@ IDF_WITHIN = (
     "--weights tf, or none"
 )
 BY = b"!"  # before edges: the options that they were made with; sorts before all tagged ids
+# Options of the mapper alone; --input is not one of them, since it may infer that from file names.
+READS_BY = {*table.READING, "--fingerprint", "--clean", "--shingle", "--own-counts"} - {"--input"}
 
 
 class Settings(NamedTuple):
@@ -66,7 +70,7 @@ class Settings(NamedTuple):
     parse: Parser
     output: Output
     tag: Tag | None  # sent with ids
-    way: int  # a hash of output options, see `mark`
+    way: tuple[object, ...]  # the output options, see `mark`
     rule: type[Rule]
     against: bool
     between: bool
@@ -80,6 +84,7 @@ class Settings(NamedTuple):
     mark_prefix: str = ""  # before the names of columns that --output marked adds
     merge: Merge = MappingProxyType({})
     lists_ids: bool = False  # the ids of removed records are listed, and so are to be unique
+    given: tuple[str, ...] = ()  # options as words of a command line
 
     @classmethod
     def of(cls, options: Options, counts: TokenCounts | None = None) -> Settings:
@@ -100,7 +105,7 @@ class Settings(NamedTuple):
         output = OUTPUTS[read("--output", one_of(*OUTPUTS), options.output)]
         if output.decides and isinstance(measure, SetMeasure):
             measure = measure.undirected()  # the order of a decision gives the direction
-        tag, mark, rule = _decision(options, measure.nested, form)
+        tag, way, rule = _decision(options, measure.nested, form)
         not_pairs = _not_pairs(options, output, measure.nested, form)
         if options.verify != table.EXACT:
             scheme, measure, output = _estimated(options, scheme, name, request)
@@ -125,7 +130,7 @@ class Settings(NamedTuple):
             parse=form.parser(weights.repeats, weights.own) if weights else form.parser(),
             output=output,
             tag=tag,
-            way=mark,
+            way=way,
             rule=rule,
             against=bool(options.against),
             between=options.between,
@@ -139,6 +144,7 @@ class Settings(NamedTuple):
             mark_prefix=_mark_prefix(options),
             merge=_merge(options, form),
             lists_ids=options.output == "removed",
+            given=(*options.given_arguments(),),
         )
 
     @property
@@ -159,14 +165,38 @@ class Settings(NamedTuple):
 
     @property
     def mark(self) -> int:
-        """A hash that is XORed into keys on lines, so that mapper and reducer have the same one."""
-        return self.way ^ (self.not_pairs.mark if self.not_pairs else 0)
+        """A hash of the options, XORed into keys on lines: mapper and reducer must have the same.
+
+        It is 0 for the default options.
+        """
+        return mark_of(self._decides_answer) ^ _mark_by_default()
+
+    @property
+    def _decides_answer(self) -> tuple[object, ...]:
+        form = self.form.key_options()
+        made = [(flag, value) for flag, value in self.keys_of.items() if flag not in form]
+        read = [word for word in self.given if word.partition("=")[0] in READS_BY]
+        return made, read, self.way, self.not_pairs and self.not_pairs.mark
 
     @property
     def decides_by(self) -> bytes:
-        """A line before all edges, so that reducer and decision have the same options."""
-        by = self.mark, self.request.measure, self.threshold
-        return BY + blake2b(repr(by).encode(), digest_size=8).hexdigest().encode() + b"\t\n"
+        """A line before all edges, so that reducer and decision have the same options.
+
+        The options follow as words, for `check_edges`.
+        """
+        words = [quote(word, "/=,:", errors="surrogateescape") for word in self.given]
+        return b"%b%010x %b\t\n" % (BY, self.mark, " ".join(words).encode())
+
+    def check_edges(self, by: bytes) -> None:
+        """Raise StageError if `by`, the line of `decides_by` before edges, has other options."""
+        if by.split()[0] == self.decides_by.split()[0]:
+            return
+        theirs = [unquote(word, errors="surrogateescape") for word in by.decode().split()[1:]]
+        raise StageError(
+            "these edges were not made with the options given here; type, with the same files: "
+            f"./step.py decide {shlex.join(theirs)}; or give the options to mapper.py and "
+            "reducer.py, too"
+        )
 
     def probe(self) -> str:
         """Return a digest that differs if another version would make other keys."""
@@ -205,6 +235,11 @@ class Settings(NamedTuple):
         if given == made_for or given.unit == made_for.unit == "spot":
             return []
         return [f"--scheme {self.name} was made for --shingle {suits}, and --shingle is {given}"]
+
+
+@cache
+def _mark_by_default() -> int:
+    return mark_of(Settings.of(Options())._decides_answer)
 
 
 def form_of(options: Options) -> InputFormat:
@@ -376,8 +411,8 @@ def _not_pairs(
 
 def _decision(
     options: Options, nested: bool, form: InputFormat
-) -> tuple[Tag | None, int, type[Rule]]:
-    """Return the format of tagged ids, the number to XOR into keys, and the kind of --rule.
+) -> tuple[Tag | None, tuple[object, ...], type[Rule]]:
+    """Return the format of tagged ids, the options that decide it, and the kind of --rule.
 
     nested: a larger set comes before a smaller one, and --keep decides between sets of one size.
     """
@@ -416,9 +451,9 @@ def _decision(
                 f"{options.measure}; use --output pairs"
             )
         tag = (tag or COLLECTION)._replace(valued=True, apart=not form.values.equal)
-    more = *map(str, filter(None, [form.values])), *[rule] * (rule != next(iter(RULES)))
-    mark = mark_of(output.decides, keeps, bool(options.against), options.between, more)
-    return tag, mark, RULES[rule]
+    values = str(form.values or "")
+    way = output.decides, keeps, rule, bool(options.against), options.between, values
+    return tag, way, RULES[rule]
 
 
 def _mark_prefix(options: Options) -> str:

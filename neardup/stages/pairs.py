@@ -63,6 +63,7 @@ def map_records(
 ) -> Iterator[tuple[int, bytes]]:
     """Yield (partition, keyed lines): one line per record and key; `shared` limits the keys."""
     left: list[bytes] = []
+    mark = settings.mark
 
     def lines_of_ids(ids: list[bytes]) -> Iterator[tuple[int, bytes]]:
         for part, lines in _lines_of_ids([*ids, *left], partitions, shared):
@@ -79,7 +80,7 @@ def map_records(
             batch, keys = batch.take(some), keys.take(some)
         if settings.tag:
             batch = settings.tag.tagged(batch)
-        for part, lines in format_keyed_lines(batch, keys, partitions, settings.mark):
+        for part, lines in format_keyed_lines(batch, keys, partitions, mark):
             counters.add(summary.SHUFFLED, len(lines))
             yield part, lines
     if settings.lists_ids:
@@ -366,12 +367,7 @@ def _edges_of(blocks: Iterable[bytes], settings: Settings) -> Iterator[bytes]:
     for block in blocks:
         while block.startswith(BY):
             by, _, block = block.partition(b"\n")
-            if by.rstrip(b"\t") != settings.decides_by.rstrip():
-                raise StageError(
-                    "these edges were not made with the options given here: reducer.py and step.py "
-                    "decide need the same --output, --measure, --threshold, --rule, --keep, "
-                    "--against, --between, --not-pairs, --within, --across"
-                )
+            settings.check_edges(by)
         yield block
 
 

@@ -235,7 +235,8 @@ class PairJoin:
                 "these keys were not made with the options given here: mapper and reducer need the "
                 f"same --scheme{own and f' ({own})'}, --measure, --threshold, --seed, "
                 "--counts, --verify, and --output, --rule, --keep, --against, --between, "
-                "--not-pairs, --within, --across"
+                "--not-pairs, --within, --across, --max-line, and options of reading such as --id, "
+                "--text, --clean, --shingle"
             )
 
     def _written(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
+
 import pytest
 
+from neardup.options.settings import Settings
+from neardup.options.table import Options
 from neardup.reading.blocks import Block
 from neardup.reading.input_check import REASONS
 from neardup.runtime.counters import Counters
@@ -92,6 +97,9 @@ def test_the_reducer_counts_what_it_reads_and_writes():
     "flags",
     [
         ["--threshold=0.8"],
+        ["--bands=20", "--rows=7"],
+        ["--seed=1"],
+        ["--max-line=1"],
         ["--measure=dice"],
         ["--rule=cluster"],
         ["--keep=longest"],
@@ -111,17 +119,45 @@ def test_reducer_and_decision_need_the_same_options(flags: list[str]) -> None:
         if there is here:
             assert list(decide_edges(blocks, here, Counters("decide")))
         else:
-            with pytest.raises(StageError, match=message):
+            with pytest.raises(StageError, match=message) as refused:
                 list(decide_edges(blocks, here, Counters("decide")))
+            line = str(refused.value).split("./step.py decide ")[1].split("; or give")[0]
+            assert sorted(shlex.split(line)) == sorted(there.given)
 
 
-@pytest.mark.parametrize("flags", [["--rule=cluster"], ["--within=id:(.)"]])
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--rule=cluster"],
+        ["--within=id:(.)"],
+        ["--max-line=1"],
+        ["--bands=20", "--rows=7"],
+    ],
+)
 def test_mapper_and_reducer_need_the_same_options(flags: list[str]) -> None:
     usual, other = settings_of("--output=removed"), settings_of("--output=removed", *flags)
     for there, here in [(usual, other), (other, usual)]:
         lines = b"".join(mapped(TWO_SITES, there))
         with pytest.raises(StageError, match="these keys were not made with"):
             list(reduce_buckets([lines], here, Counters("reducer")))
+
+
+@pytest.mark.parametrize("flag", ["--id=name", "--text=words", "--clean=html", "--shingle=char:5"])
+def test_so_do_they_for_texts(flag: str) -> None:
+    """The format is exempt, since the mapper infers it from the names of files."""
+    value = flag.partition("=")[2]
+    data = b'{"id": "a", "name": "a", "text": "x y z", "words": "x y z"}\n'
+    data += data.replace(b'"a"', b'"b"')
+    inferred = Settings.of(replace(Options(files=("a.jsonl",)), **{flag[2:].split("=")[0]: value}))
+    with_it, without = settings_of("--input=jsonl", flag), settings_of("--input=jsonl")
+    for there, here in [(with_it, with_it), (inferred, with_it), (with_it, without)]:
+        lines = b"".join(mapped(data, there))
+        found = reduce_buckets([lines], here, Counters("reducer"))
+        if here is with_it:
+            assert list(found)
+        else:
+            with pytest.raises(StageError, match="these keys were not made with"):
+                list(found)
 
 
 def deduped(*lines):
