@@ -148,6 +148,11 @@ DROPPED = RAW.keys() | set(_DROPPED.split())
 NEVER_SHOWN = frozenset(("script", "style", "title"))
 # Some sites put a whole page into a form: a form with any of these elements is kept.
 OF_BODIES = frozenset(("article", "h1", "main", "p"))
+# What a reader of a page sees besides its text: links, files that are shown, and whole elements.
+LINKED = frozenset(("a", "audio", "embed", "iframe", "img", "source", "track", "video"))
+DRAWN = frozenset(("canvas", "math", "object", "select", "svg"))
+LINK = re.compile(r"""(?i)\b(?:href|src(?:set)?)\s*=\s*(?:"([^"]+)"|'([^']+)'|([^\s"'>]+))""")
+MAX_DRAWN = 1 << 14  # characters of an element
 MARKUP = r"<(?:(/?)([a-zA-Z][^\t\n\f\r />]*)|!--|[!?/])"
 END = ">"
 END_OR_QUOTE = r">|=[\t\n\f\r ]*([\"'])"
@@ -171,6 +176,17 @@ def all_text(page: str) -> str:
     'Order 7 b '
     """
     return _Reader(page, NEVER_SHOWN).text() if "<" in page else decoded(page)
+
+
+def beside_text(page: str) -> set[str]:
+    """Return what a page has in its body besides text: links, pictures, videos, formulas.
+
+    >>> sorted(beside_text("<nav><a href=a></nav><p>b <img src='c.png'> <math><mi>x</mi></math>"))
+    ['<math><mi>x</mi>', 'c.png']
+    """
+    reader = _BesideText(page, DROPPED - LINKED - DRAWN)
+    reader.text()
+    return {piece[1:] for piece in reader.pieces if piece[:1] == "\0"}
 
 
 def decoded(text: str) -> str:
@@ -272,6 +288,23 @@ class _Reader:
         if name != "form" or self.body < began.place:
             del self.pieces[began.pieces :]
             self.body = began.body
+
+
+class _BesideText(_Reader):
+    """A reader that marks links and drawings among the pieces of text by a NUL."""
+
+    drawn = 0  # where the last drawing ends: what is inside it is part of it
+
+    def _after(self, tag: re.Match[str], end: int) -> int:
+        at, name = super()._after(tag, end), tag[2].lower()
+        if name in LINKED and not tag[1]:
+            links = LINK.findall(self.page[tag.start() : end])
+            self.pieces += [f"\0{link}" for found in links for link in found if link]
+        elif name in DRAWN and not tag[1] and tag.start() >= self.drawn:
+            drawn = self.page[tag.start() : end + MAX_DRAWN]
+            self.pieces.append(f"\0{re.split(f'(?i)</{name}', drawn, maxsplit=1)[0]}")
+            self.drawn = tag.start() + len(self.pieces[-1])
+        return at
 
 
 STEPS: Mapping[str, Callable[[str], str]] = {

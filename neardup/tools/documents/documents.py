@@ -33,6 +33,7 @@ from neardup.options.settings import Settings, settings_before_counts
 from neardup.reading import folder_walk, mails
 from neardup.reading.archives import archive_of
 from neardup.reading.cache import ResultCache, Store, opened_cache
+from neardup.reading.cleaning import beside_text
 from neardup.reading.decoders import Failure
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.folder_walk import Walk, path_id, path_of
@@ -378,6 +379,8 @@ class DocumentFiles:
     ) -> Iterator[bytes]:
         """Count a document; yield its line, or those of its units."""
         settings, tally, id_ = self._settings, self.tally, path_id(document.path)
+        if settings.output in REMOVALS and not (document.is_mail or document.unread):
+            document = document._replace(unread=of_page(document.text, settings))
         tally.results += 1
         tally.cached += document.cached
         if document.encoding:
@@ -414,6 +417,14 @@ def shortness(text: str, settings: Settings) -> str:
     if not form.shingle or form.shingle.unit == "spot" or len(text) > longest:
         return ""
     return SHORT.get(len(form.shingle(form.clean(text))), "")
+
+
+def of_page(text: str, settings: Settings) -> mails.Hashes:
+    """Return hashes of the links, pictures and formulas of a page, with --clean html."""
+    if "html" not in settings.form.clean.names or "<" not in text:
+        return NONE
+    found = (each.encode() for each in beside_text(text))
+    return frozenset(blake2b(each, digest_size=8).digest() for each in found)
 
 
 def order_of_repeats(text: str, settings: Settings) -> mails.Hashes:

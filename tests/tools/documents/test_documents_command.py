@@ -369,3 +369,26 @@ def test_grids_of_a_few_words_are_copies_only_if_their_order_is_the_same(tmp_pat
     names = ("a.txt", "x.txt", "b.txt", "d.txt")
     assert kept.out == b"".join(os.fsencode(top / name) + b"\0" for name in names)
     assert "in any order" not in documents(tmp_path, "--output=lines", top).err
+
+
+def test_what_a_page_shows_besides_text_keeps_it_from_xargs(tmp_path: Path) -> None:
+    top = tmp_path / "site"
+    top.mkdir()
+    page = '<head><link href="/{0}"></head><nav><a href="{0}">next</a></nav><p>{1}{2}'
+    shown = {
+        "b": '<img src="1.png">',
+        "c": '<IMG SRC="2.png">',
+        "d": "<math><mi>x</mi></math>",
+        "e": "<a href='https://host/'> </a>",
+        "f": "<svg><path d='M0 1'/></svg>",
+        "g": "<video src=3.mp4></video>",
+        "h": "<b></b>",
+    }
+    for name, more in {"a": shown["b"], **shown}.items():
+        (top / f"{name}.html").write_text(page.format(name, TEXT, more))
+    words = "--clean=html", "--output=removed", top
+    assert documents(tmp_path, *words).out.count(b"\n") == 7
+    removed = documents(tmp_path, "-0", *words)
+    assert removed.out == b"".join(os.fsencode(top / f"{name}.html") + b"\0" for name in "bh")
+    assert "5 of them with attachments, pictures, links" in removed.err
+    assert "7 documents by text alone" in removed.err
