@@ -7,7 +7,7 @@ r"""Format and parse tagged ids, whose byte order is the order in which records 
 
 For each rule, RANKS has this number of hexadecimal digits; the smallest rank comes first:
 
-    max:FIELD, min:FIELD    16    a value as an integer (`reading.field_values`); ffff… for none
+    max:FIELD, min:FIELD    32    a value as integers (`reading.field_values`); ffff… for none
     prefer:REGEX             1    0 if the id matches, else 1
     longest                  8    2^32-1 less the number of shingles
 
@@ -54,17 +54,18 @@ class Rank(Protocol):
 
 
 class ByField(NamedTuple):
-    """The rule `max:FIELD` or `min:FIELD`; `column` is the field's column in `Batch.ranks`."""
+    """The rule `max:FIELD` or `min:FIELD`; the field has two columns in `Batch.ranks`."""
 
     largest: bool
-    column: int
-    width: int = 16
+    column: int  # the first
+    width: int = 32
 
     def digits(self, batch: Batch) -> list[bytes]:
-        none = np.zeros(len(batch.ids), np.uint64)  # of an index, which has no fields
-        values = batch.ranks[:, self.column] if len(batch.ranks) else none
-        ranks = np.where(values == 0, _NO_VALUE, ~values if self.largest else values)
-        return [b"%016x" % rank for rank in ranks.tolist()]
+        values = batch.ranks[:, self.column : self.column + 2]
+        if not len(batch.ranks):  # of an index, which has no fields
+            values = np.zeros((len(batch.ids), 2), np.uint64)
+        ranks = np.where(values[:, :1] == 0, _NO_VALUE, ~values if self.largest else values)
+        return [b"%016x%016x" % (near, rest) for near, rest in ranks.tolist()]
 
 
 class ById(NamedTuple):
@@ -91,7 +92,7 @@ class Tag(NamedTuple):
     """A format of tagged ids: ranks by the rules of --keep, the place in the input, and the id."""
 
     ranks: tuple[Rank, ...] = ()
-    fields: tuple[str, ...] = ()  # whose values are ranks, in the order of `Batch.ranks`
+    fields: tuple[str, ...] = ()  # whose values are ranks, in the order of the columns
     id_first: bool = False  # before the place: smaller ids are kept
     placed: bool = True
     valued: bool = False  # a hash of the value of --within or --across is at the end
@@ -200,7 +201,7 @@ def tag_of(keep: str) -> Tag:
         if isinstance(of, re.Pattern):
             ranks.append(ById(of))
         elif of:
-            ranks.append(ByField(kind == "max", len(fields)))
+            ranks.append(ByField(kind == "max", 2 * len(fields)))
             fields.append(of)
         elif kind == "longest":
             ranks.append(ByShingles())

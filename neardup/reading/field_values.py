@@ -15,9 +15,10 @@ A record without a value (null, an empty text, or no match) is compared with non
 the same hash once in 2^64.
 
 For --keep max:FIELD and min:FIELD, values are converted to integers of the same order.  One is a
-number, a date or a time, or their texts: 7, "7.5", "2024-05-31", "2024-05-31T18:00Z".  Numbers are
-compared as floats of 64 bits, and times as seconds since 1970, in UTC unless they have an offset.
-The integers have the order of the values; 0 means no value.
+number, a date or a time, or their texts: 7, "7.5", "2024-05-31", "2024-05-31T18:00Z".  Times are
+seconds since 1970, in UTC unless they have an offset.  A number becomes two integers: those of the
+nearest float of 64 bits, and of what is left, so that numbers of up to 31 digits are told apart,
+such as ids above 2^53.  They have the order of the values; the first is 0 if there is no value.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from decimal import Context, Decimal
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -200,6 +202,8 @@ TIME = re.compile(
     r"(\.[0-9]{1,9})?)?(?:[Zz]|([+-][0-9]{2}):?([0-9]{2}))?)?"
 )
 _SIGN = np.uint64(1 << 63)
+_DIGITS = Context(prec=60, traps=[])
+_NO_NUMBER = math.nan, 0.0
 
 
 def with_ranks(parse: Parser, fields: Fields) -> Parser:
@@ -208,42 +212,51 @@ def with_ranks(parse: Parser, fields: Fields) -> Parser:
     def parse_ranked(block: Any) -> tuple[Batch, list[BadLine]]:
         batch, bad = parse(block)
         of_place = {place: row for row, place in enumerate(batch.places.tolist())}
-        values = np.full((len(batch.ids), len(fields.ranked)), np.nan)
+        values = np.full((len(batch.ids), len(fields.ranked), 2), _NO_NUMBER)
         for number, line in lines_in(block):
             if number in of_place:
                 row = row_of(line)
                 values[of_place[number]] = [number_of(fields.value(row, f)) for f in fields.ranked]
-        return replace(batch, ranks=ranks(values)), bad
+        return replace(batch, ranks=ranks(values.reshape(len(values), -1))), bad
 
     return parse_ranked
 
 
-def number_of(value: Any) -> float:
-    """Return a value as a number, NaN if it is neither a number of 64 bits nor a date.
+def number_of(value: Any) -> tuple[float, float]:
+    """Return a value as the nearest float and what is left; NaN and 0 for no number or date.
 
-    >>> [number_of(value) for value in (7, "7.5", "1970-01-02", "1970-01-01T01:00+00:30", "?")]
+    >>> [number_of(value)[0] for value in (7, "7.5", "1970-01-02", "1970-01-01T01:00+00:30", "?")]
     [7.0, 7.5, 86400.0, 1800.0, nan]
+    >>> number_of(2**53 + 1), number_of("9007199254740993")
+    ((9007199254740992.0, 1.0), (9007199254740992.0, 1.0))
     """
-    found = math.nan
     if isinstance(value, str):
-        found = _number_or_seconds(value.strip())
-    elif type(value) in (int, float):
-        with suppress(OverflowError):  # an integer of more than 308 digits
-            found = float(value)
-    return found if math.isfinite(found) else math.nan
+        return _split(_number_or_seconds(value.strip()))
+    if type(value) is int and abs(value) <= 1 << 53:
+        return float(value), 0.0
+    if type(value) is float:
+        return _split(Decimal(repr(value)))  # as in a text
+    return _split(Decimal(value)) if type(value) is int else _NO_NUMBER
 
 
-def _number_or_seconds(text: str) -> float:
+def _split(number: Decimal | None) -> tuple[float, float]:
+    nearest = math.nan if number is None else float(number)
+    if number is None or not math.isfinite(nearest):
+        return _NO_NUMBER
+    return nearest, float(_DIGITS.subtract(number, Decimal(nearest)))
+
+
+def _number_or_seconds(text: str) -> Decimal | None:
     if NUMBER.fullmatch(text):
-        return float(text)
+        return _DIGITS.create_decimal(text)
     if not (found := TIME.fullmatch(text)):
-        return math.nan
+        return None
     day, time, seconds, fraction, hours, minutes = found.groups("")
     with suppress(ValueError):
         zone = f"{hours or '+00'}:{minutes or '00'}"
         when = datetime.fromisoformat(f"{day}{time or 'T00'}{seconds}{zone}")
-        return when.timestamp() + float(fraction or 0)
-    return math.nan
+        return Decimal(int(when.timestamp())) + Decimal(fraction or 0)
+    return None
 
 
 def ranks(values: np.ndarray) -> np.ndarray:

@@ -27,6 +27,7 @@ class Record(NamedTuple):
     place: int
     size: int
     x: int = 0  # a value as an integer, 0 for none
+    rest: int = 1 << 63  # what is left of the value, as an integer
 
 
 records = st.lists(
@@ -36,6 +37,7 @@ records = st.lists(
         st.sampled_from([0, 1, NEW - 1, NEW, NEW + 1, first_place(3, 9), 2 * NEW - 1]),
         st.sampled_from([1, 2, 9, 10, 99, 100]),
         st.sampled_from([0, 1, 2, 1 << 63, 2**64 - 2]),
+        st.sampled_from([1 << 63, 1, 2**64 - 2]),
     ),
     min_size=1,
     unique_by=lambda record: record.place,
@@ -46,7 +48,7 @@ AWKWARD = [b"v", b"v\1", b"v\1\1", b"v\1\x7f", b"v\1\x7f\x7f", b"v\1a", b"v\2", 
 def tagged(tag: Tag, some: list[Record]) -> list[bytes]:
     sets = Ragged.from_rows([list(range(record.size)) for record in some])
     places = np.array([record.place for record in some], np.uint64)
-    ranks = np.array([[record.x] for record in some], np.uint64)
+    ranks = np.array([[record.x, record.rest] for record in some], np.uint64)
     return tag.tagged(Batch([record.id for record in some], sets, (), places, ranks)).ids
 
 
@@ -56,8 +58,8 @@ def priority(keep: str, record: Record) -> tuple:
         "first": 0,
         "longest": -record.size,
         "smallest": record.id,
-        "max:x": -record.x,
-        "min:x": record.x or 2**64,
+        "max:x": (-record.x, -record.rest * bool(record.x)),
+        "min:x": (record.x, record.rest) if record.x else (2**64,),
         "prefer:v": b"v" not in record.id,
     }
     return record.place >= NEW, *(by_rule[rule] for rule in keep.split(",")), record.place

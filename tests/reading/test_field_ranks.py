@@ -1,16 +1,21 @@
 """Values of fields are turned into ordered integers, or have no rank."""
 
+from __future__ import annotations
+
 import math
 from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from neardup.reading.field_values import number_of, ranks
 from neardup.reading.input_format import InputFormat
+from tests.support.engines import RUN_LOCAL, succeed
 
 EAST = timezone(timedelta(hours=2))
 
@@ -44,7 +49,7 @@ def test_the_order_is_that_of_the_values(values: list[float]) -> None:
     ],
 )
 def test_numbers_and_dates(value: Any, number: float) -> None:
-    assert number_of(value) == number
+    assert number_of(value)[0] == number
 
 
 NO_NUMBERS = [
@@ -65,11 +70,60 @@ NONE = [None, "", "many", "2024-13-01", "2024-01-1\uff17", [1], {"a": 1}, math.n
 
 
 @pytest.mark.parametrize(
-    "value", [*NONE, *NO_NUMBERS, *OTHER_TIMES, True, False, 10**400, -(10**400), "1" * 5000]
+    "value",
+    [
+        *NONE,
+        *NO_NUMBERS,
+        *OTHER_TIMES,
+        True,
+        False,
+        10**400,
+        -(10**4000),
+        "1" * 5000,
+        "1e9" + "9" * 30,
+    ],
 )
 def test_no_values(value: Any) -> None:
-    assert math.isnan(number_of(value))
-    assert ranks(np.array([number_of(value)])).tolist() == [0]
+    nearest, rest = number_of(value)
+    assert (math.isnan(nearest), rest) == (True, 0)
+    assert ranks(np.array([nearest])).tolist() == [0]
+
+
+INTEGERS = st.integers(-(10**31), 10**31) | st.integers(2**53 - 9, 2**53 + 9)
+DECIMALS = st.decimals(
+    allow_nan=False, allow_infinity=False, places=9, min_value=-(10**20), max_value=10**20
+)
+
+
+@given(st.lists(INTEGERS | DECIMALS, min_size=2))
+@example(
+    [2**53, 2**53 + 1, -(2**53) - 1, Decimal("0.1000000000000000055"), Decimal("0.1"), 2**63 + 1]
+)
+def test_numbers_of_31_digits_are_told_apart(values: list[int | Decimal]) -> None:
+    found = [tuple(ranks(np.array(number_of(str(value)))).tolist()) for value in values]
+    for a, x in zip(values, found):
+        assert type(a) is Decimal or number_of(a) == number_of(str(a))
+        for b, y in zip(values, found):
+            assert (x < y) == (a < b)
+
+
+def test_nanoseconds_are_told_apart() -> None:
+    times = [f"2026-05-31T18:00:01.{n:09}Z" for n in (1, 2, 100, 999_999_999)]
+    found = list(map(number_of, [*times, "2026-05-31T18:00:02Z"]))
+    assert sorted({*found}) == found
+
+
+def test_the_largest_integer_is_kept(tmp_path: Path) -> None:
+    """Snowflake ids and times in nanoseconds differ above 2^53."""
+    rows = (b'{"id": "%d", "text": "a b c", "n": %d}\n' % (n, 10**18 + n) for n in range(3))
+    for path, data in [("a.jsonl", b"".join(rows)), ("a.csv", b"")]:
+        lines = "id,text,n\n" + "".join(f"{n},a b c,{10**18 + n}\n" for n in range(3))
+        (tmp_path / path).write_bytes(data or lines.encode())
+        for keep, kept in (("max:n", b"2"), ("min:n", b"0")):
+            words = [*RUN_LOCAL, "--output=removed", f"--keep={keep}", tmp_path / path]
+            removed = succeed(words, tmp_path).lines()
+            assert {line.split(b"\t")[1] for line in removed} == {kept}
+            assert len(removed) == 2
 
 
 def test_of_the_records_of_a_block() -> None:
@@ -83,5 +137,5 @@ def test_of_the_records_of_a_block() -> None:
     batch, bad = form.parser()(block)
     assert [line.number for line in bad] == [1]
     assert batch.ids == [b"a", b"c"]
-    expected = ranks(np.array([[7, math.nan], [-1, 0]]))
+    expected = ranks(np.array([[7, 0, math.nan, 0], [-1, 0, 0, 0]]))
     assert batch.ranks.tolist() == expected.tolist()
