@@ -102,7 +102,9 @@ def _with_line_feeds(chunks: Iterable[bytes], of_file: bool) -> Iterator[bytes]:
     yield held.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
-def lines_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:
+def lines_from(
+    file: IO[bytes], place: int, place_of: Callable[[bytes], int] = place_of
+) -> Iterator[tuple[int, bytes]]:
     """Read a sorted file of decided lines; yield (place, line) of those at or after `place`.
 
     It begins with a binary search, so that each of many tasks reads only its own lines.

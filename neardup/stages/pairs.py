@@ -15,7 +15,7 @@ are removed, or finds the clusters, in little memory for any number of edges:
 
 import tempfile
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import IO, TYPE_CHECKING, Any, Callable
@@ -439,20 +439,31 @@ def lines_of_task(
 def _marked_lines(
     pieces: Iterable[bytes], first: int, name: str, settings: Settings, decided: IO[bytes]
 ) -> Iterator[bytes]:
-    form, held = settings.form, list[bytes]()
+    form = settings.form
     kind = form.kind_of(name)
+    for at, lines, long in whole_lines(pieces, first, settings.max_line):
+        left_out = sorted([*long, *_uncompared(*settings.parse(short(lines, long)))])
+        places = np.array(left_out, np.uint64) + np.uint64(at)
+        marks = Marks(form, settings.mark_prefix, places, decided, InputFile(name, name, at))
+        yield b"".join(marks.line(i, line, kind) + b"\n" for i, line in enumerate(lines, at))
+
+
+def whole_lines(
+    pieces: Iterable[bytes], first: int, max_line: int
+) -> Iterator[tuple[int, list[bytes], list[int]]]:
+    """Yield the lines of pieces: the place of the first one, some lines, and which are too long."""
+    held = list[bytes]()
     for piece in pieces:
         cut = piece.rfind(b"\n") + 1
         lines = b"".join((*held, piece[:cut])).split(b"\n")[:-1] if cut else []
         held = [piece[cut:]] if cut else [*held, piece]
-        long = [i for i, line in enumerate(lines) if len(line) > settings.max_line]
-        short = (line * (len(line) <= settings.max_line) + b"\n" for line in lines)
-        left_out = sorted([*long, *_uncompared(*settings.parse(b"".join(short)))])
-        places = np.array(left_out, np.uint64) + np.uint64(first)
-        file = InputFile(name, name, first)
-        marks = Marks(form, settings.mark_prefix, places, decided, file)
-        yield b"".join(marks.line(i, line, kind) + b"\n" for i, line in enumerate(lines, first))
+        yield first, lines, [i for i, line in enumerate(lines) if len(line) > max_line]
         first += len(lines)
+
+
+def short(lines: Sequence[bytes], long: Collection[int]) -> bytes:
+    """Return lines as a block, with blank lines for those that are too long."""
+    return b"".join(b"\n" if i in long else line + b"\n" for i, line in enumerate(lines))
 
 
 def check_lines(read: int, written: int, removed: int = 0) -> None:

@@ -29,22 +29,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, repeat
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from neardup.decisions.kept_lines import FILE_PLACES, Places
-from neardup.decisions.marked_rows import Mark, Marks
+from neardup.decisions.kept_lines import FILE_PLACES, Places, check_one_answer
+from neardup.decisions.marked_rows import Mark, Marks, check_files
 from neardup.decisions.merged_rows import END, Additions, json_span
+from neardup.options.settings import Settings
 from neardup.reading.dialects import Dialect
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
 from neardup.reading.separated_rows import QUOTED, TABS, field_spans, separated, split_rows
 from neardup.reading.table_files import TABLES, is_mergeable
-from neardup.runtime.program import StageError, shown
+from neardup.runtime.program import STDOUT, StageError, UsageError, shown
 from neardup.sets.ragged import first_of_run
 from neardup.stages import repeated_runs
 from neardup.stages.repeated_runs import ONE_GO, Hashing, repeated, words_in
@@ -185,6 +186,27 @@ class CutWords:
         gone[left] = False
         edges = np.flatnonzero(np.diff(gone, prepend=False, append=False)).reshape(-1, 2)
         return [(a, b, names[a]) for a, b in edges.tolist()], sources
+
+
+def characters(
+    cuts: Iterable[tuple[int, int, tuple[int, int]]], spans: np.ndarray
+) -> Iterator[tuple[int, int, tuple[int, int]]]:
+    """Yield (from, to, name) in characters for the cuts of a record; spans: of its words."""
+    for first, stop, name in cuts:
+        # A piece, whose words cannot be told apart, is cut as a whole or not.
+        while first < stop and first and spans[first, 0] < spans[first - 1, 1]:
+            first += 1
+        while first < stop < len(spans) and spans[stop, 0] < spans[stop - 1, 1]:
+            stop -= 1
+        if first < stop:
+            yield int(spans[first, 0]), int(spans[stop - 1, 1]), name
+
+
+def cut_line(id_: str, text: str, low: int, high: int, source: str, left: int) -> bytes:
+    """Return the line of a cut; left: how many words of the record are left."""
+    long = len(text[low:high].encode("utf-8", "surrogatepass"))
+    fields = id_, low, high, long, source, left, json.dumps(text[low:high])
+    return "\t".join(map(str, fields)).encode() + b"\n"
 
 
 # ---- rows with cuts
@@ -357,3 +379,27 @@ class Shares(Marks):
 
     def _has_more(self) -> bool:
         return False  # files that change are named by `RecordTexts.check`
+
+
+def check_kept(
+    settings: Settings,
+    files: Sequence[InputFile],
+    kind: str,
+    separator: str = " ",
+    descriptor: int = STDOUT,
+    answer: str | None = None,
+) -> None:
+    """Raise an error if --output kept or marked cannot write the records of these files.
+
+    answer: the name of the output, if it has one
+    """
+    form = settings.form
+    check_one_answer(form, files, descriptor, answer=answer)
+    if kind == "marked":
+        check_files(form, settings.mark_prefix, files, settings.max_line, COLUMNS)
+        return
+    in_lines = form.kind_of(files[0].name) in ("text", "tsv")
+    if not separator.isspace() or (in_lines and separator.strip(" ")):
+        what = "blanks" if in_lines else "blanks or line ends"
+        why = f"since a word may make new passages, got {separator!r}"
+        raise UsageError(f"--separator: expected {what}, {why}")

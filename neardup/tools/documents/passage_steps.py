@@ -1,7 +1,8 @@
 r"""Find passages in steps, with a sort between them: as a pipe, or on a cluster.
 
     records ─ hashes ─▶ sort ─ shared ─▶ SHARED
-    records ─ windows (SHARED) ─▶ sort ─ runs ─▶ sort ─ lines ─▶ passages
+    records ─ windows (SHARED) ─▶ sort ─ runs ─▶ sort ─ lines ─▶ passages, or DECIDED
+    records ─ rows (DECIDED) ─▶ the records without passages, or with shares
 
 A window is K consecutive words of a record.  The first steps send a hash of each window, and find
 those that occur twice.  Only for these, `windows` writes two kinds of lines:
@@ -11,7 +12,11 @@ those that occur twice.  Only for these, `windows` writes two kinds of lines:
 
 `runs` writes a line for each window that occurs twice, with its first place as the key, or one for
 each of its places; `lines` joins the windows of a record to passages as `repeated_runs` does, and
-prints them.  So the lines are those of one machine, in another order.
+prints them.  So the lines are those of one machine, in another order, or with --by behind a key.
+
+With --output marked, `lines` counts the repeated words of each record, and with kept it cuts them.
+What is left is searched again: all steps then take the cuts of the rounds before, until a round has
+none (see `passage_answers`).
 
 A hash in SHARED has 40 bits, and another window with it costs bytes.  WINDOW is 144 bits of a
 cryptographic hash of the words (BLAKE2b), so that different words are never counted as the same.
@@ -33,15 +38,17 @@ import sys
 from base64 import b64encode
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from hashlib import blake2b
 from itertools import chain, groupby
 from operator import itemgetter
-from tempfile import SpooledTemporaryFile
+from tempfile import SpooledTemporaryFile, TemporaryFile
 from typing import IO, NamedTuple
 
 import numpy as np
 
+from neardup.decisions.kept_lines import keep_in_one
 from neardup.engines.local.workers import working_folder
 from neardup.engines.pipe import input_blocks, list_of_files
 from neardup.options import table
@@ -49,18 +56,20 @@ from neardup.options.command_parser import STANDARD_INPUT, VERBOSITY
 from neardup.options.settings import Settings, with_input
 from neardup.reading import blocks
 from neardup.reading.cleaning import Cleaning
-from neardup.reading.input_files import task_blocks
+from neardup.reading.input_files import InputFile, task_blocks, task_place
 from neardup.reading.input_format import PROBED
-from neardup.reading.text_rows import Record
 from neardup.runtime.counters import Counters
 from neardup.runtime.flags import flags
-from neardup.runtime.program import StageError, UsageError, shown, write_all
+from neardup.runtime.program import StageError, UsageError, opened_output, shown, write_all
 from neardup.sets.ragged import first_of_run
 from neardup.stages import candidate_keys, phases
 from neardup.stages.external_group import grouped
 from neardup.stages.repeated_runs import Hashing, hashed
 from neardup.stages.word_lines import Words
-from neardup.tools.documents import passage_texts
+from neardup.tools.documents import passage_answers, passage_texts
+from neardup.tools.documents.passage_answers import NOTHING, DecidedLines, RecordCuts, Records
+from neardup.tools.documents.passage_rows import check_kept
+from neardup.tools.documents.passage_texts import KEPT, MARKED, PASSAGES, RecordTexts
 
 BATCH_BYTES = 1 << 20  # of words
 HELD_BYTES = 1 << 24  # of the places of a window; more go to a file
@@ -69,6 +78,8 @@ DIGEST_BYTES, OPTIONS_BYTES = candidate_keys.DIGEST_BITS // 8, 16
 WINDOW_BYTES, PLACE_DIGITS, AT_DIGITS = 18, 16, 24
 SIDE_DIGITS = 12  # of the windows before and behind
 TEXT_MARK, NONE = b"!", b"-"
+BEFORE, BEHIND = 1, 2
+BIGGEST = 1 << 40  # number of a word
 NOT_SORTED = "the lines are not sorted; put LC_ALL=C sort before this step"
 
 
@@ -78,6 +89,13 @@ class PassageOptions(NamedTuple):
     width: int
     least: int  # of records
     clean: Cleaning
+    kind: str = PASSAGES  # of --output
+    first: bool = True  # the first place of a passage is kept
+    by: str | None = None
+
+    @classmethod
+    def of(cls, args: argparse.Namespace, clean: Cleaning) -> PassageOptions:
+        return cls(args.length, args.min_records, clean, args.kind, args.which == "first", args.by)
 
     @property
     def digest(self) -> bytes:
@@ -96,17 +114,20 @@ class _WordedText(NamedTuple):
     place: int
     id: bytes
     text: str
-    line: bytes  # its words, see `word_lines`
+    line: bytes  # its words, see `word_lines`, without those that are cut
+    left: np.ndarray | None  # the numbers of these words, if some are cut
 
 
-Records = Iterable[tuple[int, Record]]  # with their places
-
-
-def _batches(records: Records, words: Words) -> Iterator[list[_WordedText]]:
+def _batches(records: Records, words: Words, decided: DecidedLines) -> Iterator[list[_WordedText]]:
+    """Yield texts with about BATCH_BYTES of words; decided: the cuts of the rounds before."""
     held, size = list[_WordedText](), 0
     for place, record in records:
-        line = words.line(record.content) + b"\n"
-        held.append(_WordedText(place, record.id, record.content, line))
+        line, left = words.line(record.content), None
+        if found := decided.at(place):
+            each = line.split(b" ")
+            left = np.flatnonzero(RecordCuts(found, len(each) - 1).left)
+            line = b"".join(each[i] + b" " for i in left.tolist())
+        held.append(_WordedText(place, record.id, record.content, line + b"\n", left))
         size += len(held[-1].line)
         if size >= BATCH_BYTES:
             yield held
@@ -117,11 +138,16 @@ def _batches(records: Records, words: Words) -> Iterator[list[_WordedText]]:
 # ---- which windows occur twice
 
 
-def hashes(records: Records, options: PassageOptions, partitions: int) -> Iterator[bytes]:
+def hashes(
+    records: Records,
+    options: PassageOptions,
+    partitions: int,
+    decided: DecidedLines = NOTHING,
+) -> Iterator[bytes]:
     """Yield blocks of the hashes of all windows, as lines; at least one for each partition."""
 
     def pieces() -> Iterator[tuple[int, bytes]]:
-        for batch in _batches(records, Words(options.clean)):
+        for batch in _batches(records, Words(options.clean), decided):
             _, runs = hashed(b"".join(text.line for text in batch), options.hashing)
             digests = np.sort(candidate_keys.digests_of(runs[runs > 0]))
             new = first_of_run(digests)
@@ -172,11 +198,18 @@ def _twice(digests: np.ndarray) -> np.ndarray:
 
 
 def windows(
-    records: Records, options: PassageOptions, known: candidate_keys.BloomFilter | None
+    records: Records,
+    options: PassageOptions,
+    known: candidate_keys.BloomFilter | None,
+    decided: DecidedLines = NOTHING,
+    sources: bool = False,
 ) -> Iterator[bytes]:
-    """Yield a line for each window that may occur twice, and lines with the texts around them."""
+    """Yield a line for each window that may occur twice, and lines with the texts around them.
+
+    sources: a line of a window also has its id and first character
+    """
     words = Words(options.clean)
-    for batch in _batches(records, words):
+    for batch in _batches(records, words, decided):
         starts, runs = hashed(b"".join(text.line for text in batch), options.hashing)
         if known is None:
             continue
@@ -186,12 +219,21 @@ def windows(
         for text, begin, low, high in zip(batch, ends.tolist(), bounds, bounds[1:]):
             if len(some := np.flatnonzero(passed[low:high])):
                 at = [*(starts[low:high] - begin).tolist(), len(text.line) - 1]
-                yield from _of_text(text, some, at, options.width)
-                yield from _texts(text, some, at, words, options)
+                spans = words.spans(text.text) if sources else None
+                yield from _of_text(text, some, at, options.width, spans)
+                if options.kind == PASSAGES:
+                    yield from _texts(text, some, at, words, options)
+                else:
+                    yield _text_line(text, options, 0, 0, "")
 
 
-def _of_text(text: _WordedText, some: np.ndarray, at: Sequence[int], width: int) -> Iterator[bytes]:
-    """Yield the lines of windows that begin with some words; word i begins at byte at[i]."""
+def _of_text(
+    text: _WordedText, some: np.ndarray, at: Sequence[int], width: int, spans: np.ndarray | None
+) -> Iterator[bytes]:
+    """Yield the lines of windows that begin with some words; word i begins at byte at[i].
+
+    spans: of the words in the text, if they are to be listed
+    """
     last = len(at) - 1 - width
     near, found = np.unique(np.concatenate([some - 1, some, some + 1])), dict[int, bytes]()
     for word in near[(near >= 0) & (near <= last)].tolist():
@@ -199,7 +241,11 @@ def _of_text(text: _WordedText, some: np.ndarray, at: Sequence[int], width: int)
         found[word] = b64encode(digest)
     for word in some.tolist():
         sides = (found.get(word + step, NONE)[:SIDE_DIGITS] for step in (-1, 1))
-        yield b"%b\t%016x%08x\t%b\t%b\n" % (found[word], text.place, word, *sides)
+        line = b"%b\t%016x%08x\t%b\t%b" % (found[word], text.place, word, *sides)
+        if spans is not None:
+            own = word if text.left is None else text.left[word]
+            line += b"\t%b:%d" % (text.id, spans[own, 0])
+        yield line + b"\n"
 
 
 def _texts(
@@ -217,10 +263,16 @@ def _texts(
             found = [(0, 0, text.text)]  # it has words that the part reads differently
             break
         found.append((first, low, part))
-    for first, low, part in found:
-        shown = json.dumps(part, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        head = text.place, first, options.digest, text.id, low
-        yield b"%016x\t!%08x\t%b\t%b\t%d\t%b\n" % (*head, shown)
+    for each in found:
+        yield _text_line(text, options, *each)
+
+
+def _text_line(
+    text: _WordedText, options: PassageOptions, first: int, low: int, part: str
+) -> bytes:
+    shown = json.dumps(part, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    head = text.place, first, options.digest, text.id, low
+    return b"%016x\t!%08x\t%b\t%b\t%d\t%b\n" % (*head, shown)
 
 
 # ---- passages
@@ -241,29 +293,30 @@ def runs(lines: Iterable[bytes], least: int, every: bool = False) -> Iterator[by
                 continue
             places.seek(0)
             places.truncate()
-            count, of, sides = _places(group, places, every)
+            count, of, sides, first = _places(group, places, every)
             if count > 1 and of >= least:
-                before, behind = (b"1" if side else b"0" for side in sides)
+                same = sum(bit for bit, side in zip((BEFORE, BEHIND), sides) if side)
                 places.seek(0)
                 while at := places.read(AT_DIGITS):
-                    row = at[:PLACE_DIGITS], at[PLACE_DIGITS:], count, of, before, behind
-                    yield b"%b\t%b\t%d\t%d\t%b\t%b\n" % row
+                    row = at[:PLACE_DIGITS], at[PLACE_DIGITS:], count, of, same, first
+                    yield b"%b\t%b\t%d\t%d\t%d\t%b\n" % row
 
 
 def _places(
     group: Iterable[list[bytes]], places: IO[bytes], every: bool
-) -> tuple[int, int, list[bytes | None]]:
-    """Return how many places and records have a window, and the windows at its sides.
+) -> tuple[int, int, list[bytes | None], bytes]:
+    """Return how many places and records have a window, the windows at its sides, and its first.
 
     With None for sides that are not always the same.  Write the first place, or every one.
     """
-    count, records, last = 0, 0, b""
+    count, records, last, first = 0, 0, b"", b""
     sides: list[bytes | None] = []
     for fields in group:
-        if len(fields) != 4 or len(fields[1]) != AT_DIGITS:
+        if len(fields) not in (4, 5) or len(fields[1]) != AT_DIGITS:
             raise _unlike(fields, "windows")
-        _, at, *beside = fields
+        _, at, *beside = fields[:4]
         if count == 0:
+            first = b"".join((at, *fields[4:]))
             sides = [None if side == NONE else side for side in beside]
         elif at <= last:
             raise StageError(NOT_SORTED)
@@ -273,12 +326,13 @@ def _places(
         records += at[:PLACE_DIGITS] != last[:PLACE_DIGITS]
         sides = [one if one == other else None for one, other in zip(sides, beside)]
         last = at
-    return count, records, sides
+    return count, records, sides, first
 
 
 def passage_lines(lines: Iterable[bytes], options: PassageOptions) -> Iterator[bytes]:
-    """Yield the lines of passages from the sorted output of `runs`."""
+    """Yield the lines of passages, or what is decided, from the sorted output of `runs`."""
     words = Words(options.clean)
+    decided = {KEPT: _cuts, MARKED: _counts}.get(options.kind)
     for place, group in _by_key(lines):
         texts: list[_SentText] = []
         rows: list[_OnePlace] = []
@@ -286,8 +340,9 @@ def passage_lines(lines: Iterable[bytes], options: PassageOptions) -> Iterator[b
             try:
                 _, at, made, id_, low, text = fields
                 if not at.startswith(TEXT_MARK):
-                    found = int(at, 16), int(made), int(id_), low == b"1", text == b"1"
-                    rows.append(_OnePlace(*found))
+                    first = text[:PLACE_DIGITS], int(text[PLACE_DIGITS:AT_DIGITS], 16)
+                    found = int(at, 16), int(made), int(id_), int(low)
+                    rows.append(_OnePlace(*found, *first, text[AT_DIGITS:]))
                     continue
                 whole = json.loads(text.decode("utf-8", "surrogatepass"))
                 texts.append(_SentText(int(at[1:], 16), int(low), id_.decode(), whole))
@@ -296,8 +351,10 @@ def passage_lines(lines: Iterable[bytes], options: PassageOptions) -> Iterator[b
             if made != options.digest:
                 other = "the windows were made with another --length or --clean"
                 raise StageError(f"{other}; give all steps the same")
-        if rows:
-            yield from _of_record(place, texts, rows, words, options.width)
+        if rows and decided:
+            yield from decided(place, rows, options)
+        elif rows:
+            yield from _of_record(place, texts, rows, words, options)
 
 
 class _SentText(NamedTuple):
@@ -310,26 +367,32 @@ class _SentText(NamedTuple):
 
 
 class _OnePlace(NamedTuple):
-    """A window at a place, and whether all places have one window before, or behind."""
+    """A window at a place."""
 
     word: int
     places: int
     records: int
-    before: bool
-    behind: bool
+    same: int  # BEFORE, BEHIND: all places have the same window there
+    place: bytes  # of the record where the window is first
+    first: int  # its word
+    source: bytes  # its id and character, if they are listed
 
 
 def _of_record(
-    place: bytes, texts: Sequence[_SentText], rows: Sequence[_OnePlace], words: Words, width: int
+    place: bytes,
+    texts: Sequence[_SentText],
+    rows: Sequence[_OnePlace],
+    words: Words,
+    options: PassageOptions,
 ) -> Iterator[bytes]:
     """Yield the lines of passages with a place in a record, in order."""
     firsts, heads = [part.word for part in texts], [0]
     for i, (row, other) in enumerate(zip(rows, rows[1:]), 1):
-        if not (other.word == row.word + 1 and row.behind and other.before):
+        if not (other.word == row.word + 1 and row.same & BEHIND and other.same & BEFORE):
             heads.append(i)
     number, spans = -1, np.empty((0, 2), np.int64)
     for head, stop in zip(heads, [*heads[1:], len(rows)]):
-        row, size = rows[head], stop - head + width - 1
+        row, size = rows[head], stop - head + options.width - 1
         found = bisect_right(firsts, row.word) - 1
         if found >= 0 and found != number:
             number, spans = found, words.spans(texts[found].text)
@@ -338,9 +401,40 @@ def _of_record(
             raise StageError(f"no text for {shown(place)}; run the step windows again")
         part = texts[found]
         low, high = int(spans[at, 0]), int(spans[at + size - 1, 1])
-        yield passage_texts.passage_line(
+        line = passage_texts.passage_line(
             row.places, row.records, size, part.id, part.text, low, high, part.low
         )
+        if options.by:
+            key = passage_texts.sort_key(options.by, row.places, size)
+            line = key + b"%b%08x%b%08x\t" % (row.place, row.first, place, row.word) + line
+        yield line
+
+
+def _counts(place: bytes, rows: Sequence[_OnePlace], options: PassageOptions) -> Iterator[bytes]:
+    """Yield the line with the numbers of repeated words, and of those at a place before."""
+    later = [row for row in rows if (row.place, row.first) != (place, row.word)]
+    every, before = (
+        int(np.minimum(np.diff([row.word for row in some], append=BIGGEST), options.width).sum())
+        for some in (rows, later)
+    )
+    yield b"%b\t%d\t%d\n" % (place, every, before)
+
+
+def _cuts(place: bytes, rows: Sequence[_OnePlace], options: PassageOptions) -> Iterator[bytes]:
+    """Yield a line for each cut of a record, as `passage_rows` cuts; see `passage_answers`."""
+    spans: list[tuple[int, int, bytes]] = []
+    for row in rows:
+        own, stop = row.place == place, row.word + options.width
+        begin = max(row.word, row.first + options.width) if own and options.first else row.word
+        source = b"%d" % (row.first + begin - row.word) if own else row.source
+        spans += [(begin, stop, source)] * (begin < stop)
+    cuts: list[tuple[int, int, bytes]] = []
+    for begin, stop, source in sorted(spans, key=itemgetter(0)):
+        if cuts and begin <= cuts[-1][1]:
+            begin, last, source = cuts.pop()
+            stop = max(last, stop)
+        cuts.append((begin, stop, source))
+    yield from (b"%b\t%08x\t%d\t%b\n" % (place, *cut) for cut in cuts)
 
 
 def _by_key(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Iterator[list[bytes]]]]:
@@ -361,53 +455,70 @@ def _unlike(fields: list[bytes], step: str) -> StageError:
 
 # ---- step.py passages
 
-(SHARED_OPTION,) = flags("--shared FILE    for windows: the output of the step shared")
-PASSAGES = """Find passages in steps, with a sort between them: as a pipe, or on a cluster.
+STEP_OPTIONS = flags(
+    """
+    --shared FILE   for windows: the output of the step shared
+    --decided FILE…  for rows: the output of the step lines; with --output kept: the cuts of each
+                    round before, in order, also for hashes, windows and cuts
+    --sources       for windows: also where each is, which cuts lists
+    """
+)
+ABOUT = """Find passages in steps, with a sort between them: as a pipe, or on a cluster.
 
     ./step.py passages hashes FILE… | LC_ALL=C sort | ./step.py passages shared > shared
     ./step.py passages windows --shared shared FILE… | LC_ALL=C sort \\
         | ./step.py passages runs | LC_ALL=C sort \\
         | ./step.py passages lines > passages.tsv
 
-The lines are those of `python3 -m neardup passages FILE…`, in another order.  All steps take the
-same options.  The first two files are read twice.
+The lines are those of `python3 -m neardup passages FILE…`, in another order; with --by, each is
+behind a key: | LC_ALL=C sort | cut -f 2-.  All steps take the same options.
+
+With --output marked, type in the place of the last line:
+
+        | ./step.py passages lines --output marked > decided
+    ./step.py passages rows --output marked --decided decided FILE…
+
+With kept, all this is done again, with --decided of the rounds before, until lines prints nothing.
 """
 STEPS = {
     "hashes": "records → hashes of all runs of words, in blocks",
     "shared": "sorted hashes → a filter of those that occur twice",
     "windows": "records → the runs that may occur twice, and the texts around them",
     "runs": "sorted runs → where those that occur twice are first, or all their places",
-    "lines": "sorted places → passages",
+    "lines": "sorted places → passages, shares or cuts",
+    "rows": "records → the same with shares, or without what is cut",
+    "cuts": "records → a list of the cuts, as of --removed",
 }
-OF_RECORDS = ("hashes", "windows")
+OF_RECORDS = ("hashes", "windows", "rows", "cuts")
 
 
 def passages() -> None:
     """Run `step.py passages`; the first argument names a step of the search for passages."""
     names = "\n".join(f"    {name:9} {about}" for name, about in STEPS.items())
-    description = f"{PASSAGES}\n{names}\n"
-    names_of = {*passage_texts.PASSAGE_FLAGS, "--input-files"}
+    description = f"{ABOUT}\n{names}\n"
+    names_of = {*passage_texts.PASSAGE_FLAGS, "--mark-prefix", "--input-files"}
     parser = table.parser("step.py passages", description, names_of, (), table.OF_READERS)
     parser.usage = "step.py passages STEP [OPTIONS] [FILE ...]"
     parser.add_argument("step", choices=STEPS, metavar="STEP", help=argparse.SUPPRESS)
-    parser.add(STANDARD_INPUT, *passage_texts.PASSAGE_OPTIONS, SHARED_OPTION, *VERBOSITY)
+    parser.add(STANDARD_INPUT, *passage_texts.PASSAGE_OPTIONS, *passage_texts.IN_PARTS)
+    parser.add(*STEP_OPTIONS, *VERBOSITY)
     args = parser.parse_intermixed_args()
-    asked = table.Options.of(args)
+    asked = passage_texts.options_of(args)
     if args.step not in OF_RECORDS:  # they need no more of the options of records
         asked = table.Options(input="text", clean=asked.clean)
     settings = Settings.of(with_input(asked))
-    options = PassageOptions(args.length, args.min_records, settings.form.clean)
+    options = PassageOptions.of(args, settings.form.clean)
     lines = blocks.lines_of_stage(sys.stdin.buffer)
     with working_folder():
         if args.step in OF_RECORDS:
-            passage_texts.check_words(settings.form)
+            passage_texts.check_words(settings.form, options.kind)
             of_records(args, settings, options)
             return
         if args.files:
             raise UsageError(f"{args.step} reads standard input, the sorted lines of another step")
         steps: dict[str, Callable[[Iterable[bytes]], Iterator[bytes]]] = {
             "shared": shared,
-            "runs": partial(runs, least=options.least, every=args.places),
+            "runs": partial(runs, least=options.least, every=args.places or args.kind != PASSAGES),
             "lines": partial(passage_lines, options=options),
         }
         write_all(steps[args.step](lines))
@@ -416,19 +527,49 @@ def passages() -> None:
 def of_records(args: argparse.Namespace, settings: Settings, options: PassageOptions) -> None:
     """Run a step that reads records: files, standard input, or a task's part of the input."""
     counters = Counters(f"passages {args.step}", progress="records", verbosity=args.verbosity)
-    texts = passage_texts.RecordTexts(settings, (), counters, 1)
-    records: Records
+    texts = RecordTexts(settings, (), counters, 1, single=options.kind == KEPT)
+    with closing(DecidedLines(args.decided)) as decided:
+        if args.step == "rows":
+            rows(args, settings, texts, decided)
+            return
+        if blocks.in_task():
+            settings.form.check_task()
+            names = list_of_files(settings.input_files)
+            records = texts.of_blocks(task_blocks(names, settings.max_line, settings.pieces))
+        else:
+            records = texts.of_blocks(input_blocks(None, args.files, settings))
+        if args.step == "hashes":
+            write_all(hashes(records, options, phases.reducers_of_job(), decided))
+        elif args.step == "cuts":
+            write_all(passage_answers.list_of_cuts(records, decided, Words(options.clean)))
+            return  # what is bad has been counted
+        elif args.shared:
+            known = phases.read_filter(args.shared, options.digest, "--shared")
+            write_all(windows(records, options, known, decided, args.sources))
+        else:
+            raise UsageError("needs --shared FILE, the output of `./step.py passages shared`")
+    counters.report()
+
+
+def rows(
+    args: argparse.Namespace, settings: Settings, texts: RecordTexts, decided: DecidedLines
+) -> None:
+    """Write the rows of files, or of a task's part of the input."""
+    if args.kind == PASSAGES:
+        raise UsageError("rows needs --output kept or marked")
     if blocks.in_task():
         settings.form.check_task()
-        names = list_of_files(settings.input_files)
-        records = texts.of_blocks(task_blocks(names, settings.max_line, settings.pieces))
-    else:
-        records = texts.of_blocks(input_blocks(None, args.files, settings))
-    if args.step == "hashes":
-        write_all(hashes(records, options, phases.reducers_of_job()))
-    elif args.shared:
-        known = phases.read_filter(args.shared, options.digest, "--shared")
-        write_all(windows(records, options, known))
-    else:
-        raise UsageError("needs --shared FILE, the output of `./step.py passages shared`")
-    counters.report()
+        pieces = iter(lambda: sys.stdin.buffer.read(blocks.BLOCK_BYTES), b"")
+        start, first = blocks.start_of_split(), task_place(list_of_files(settings.input_files))
+        name = start.place.removesuffix(": ")
+        how = first, name, texts, decided, settings, args.kind, start.of_file
+        write_all(passage_answers.changed_rows(blocks.with_line_ends(pieces), *how))
+        return
+    if not {*args.files} - {"-"}:
+        raise UsageError("rows reads its input twice; name FILE")
+    files = list(map(InputFile, args.files, args.files, blocks.file_places(0, len(args.files))))
+    check_kept(settings, files, args.kind)
+    records = texts.of_blocks(input_blocks(None, args.files, settings))
+    of_file = passage_answers.changes(records, decided, settings, args.kind)
+    with TemporaryFile() as none, opened_output() as sink:
+        keep_in_one(settings.form, files, settings.max_line, none, sink, of_file=of_file)

@@ -35,14 +35,15 @@ from neardup.reading.table_rows import json_row
 from neardup.reading.tally import Tally
 from neardup.reading.text_rows import DEFAULT_TEXT, FlawError, Record, Row
 from neardup.runtime.counters import Counters
-from neardup.runtime.flags import flags
-from neardup.runtime.program import StageError, UsageError, cores, printable, whole
+from neardup.runtime.flags import flags, read
+from neardup.runtime.program import StageError, UsageError, cores, one_of, printable, whole
 from neardup.stages.pairs import check_start, reject
 from neardup.stages.repeated_runs import ONE_GO
 from neardup.stages.word_lines import KeptSteps, WordLines, Words
 from neardup.tools.documents.documents import SHORT, DocumentFiles, with_guess
 
 EXCERPT, SQUEEZED = 80, 1000  # characters
+BIGGEST = 1 << 62
 FOR_EACH = 4 << 20  # bytes of the files for each process
 PART_BLOCKS = 64  # blocks of a part that is kept
 Result = TypeVar("Result")
@@ -57,6 +58,47 @@ PASSAGE_OPTIONS = flags(
     length=whole(1, 1 << 20),
     min_records=whole(1, 1 << 40),
 )
+ORDERS, OUTPUTS = ("words", "count", "saved"), ("passages", "kept", "marked")
+PASSAGES, KEPT, MARKED = OUTPUTS
+ANSWER_OPTIONS = flags(
+    f"""
+    --by ORDER      what the largest come first by: words; count: of the places; saved: the words of
+                    all places but one [{ORDERS[0]}]  -h
+    --output KIND   passages: a line for each; kept: the records, with the passages cut out of their
+                    texts; marked: all records, behind two columns: the share of their words that
+                    is in passages (repeated), and in those of a place before (seen_before)
+                    [{PASSAGES}]  -h: passages; kept: the records without them; marked: all
+                    records, with the share of repeated words (default: passages)
+    --keep WHICH    with --output kept: first: the first place of each passage is kept; none: all
+                    are cut [first]  -h: with --output kept: keep the first place, or none
+                    (default: first)
+    """,
+    by=one_of(*ORDERS),
+    output={"dest": "kind", "type": partial(read, "--output", one_of(*OUTPUTS))},
+    keep={"dest": "which", "type": partial(read, "--keep", one_of("first", "none"))},
+)
+IN_PARTS = tuple(  # on clusters, lines are not in order by themselves
+    flag._replace(default=None) if flag.name == "--by" else flag for flag in ANSWER_OPTIONS
+)
+
+
+def options_of(args: argparse.Namespace) -> table.Options:
+    """Return the options of a command line; UsageError for one that needs another --output."""
+    for flag, kind in (("removed", KEPT), ("mark_prefix", MARKED)):
+        if getattr(args, flag, None) is not None and args.kind != kind:
+            name = f"--{flag.replace('_', '-')}"
+            raise UsageError(f"{name} needs --output {kind}, but --output is {args.kind}")
+    return replace(table.Options.of(args), output=MARKED if args.kind == MARKED else "pairs")
+
+
+def sizes_of(by: str, count: Any, words: Any) -> tuple[Any, Any]:
+    """Return what passages are ordered by, the largest first: numbers, or arrays of them."""
+    saved = (count - 1) * words
+    return {"words": (words, count), "count": (count, words), "saved": (saved, words)}[by]
+
+
+def sort_key(by: str, count: int, words: int) -> bytes:
+    return b"%016x%016x" % tuple(BIGGEST - size for size in sizes_of(by, count, words))
 
 
 class RecordText(NamedTuple):
@@ -274,8 +316,13 @@ def _text(row: Row, fields: text_rows.Fields, single: bool) -> str:
     return text
 
 
-def check_words(form: InputFormat) -> None:
-    """Raise UsageError if records have no words, or if it is not known where these are."""
+def check_words(form: InputFormat, kind: str = PASSAGES) -> None:
+    """Raise UsageError if records have no words, or if it is not known where these are.
+
+    kind: of --output
+    """
+    if kind == KEPT and form.fields and len(form.fields.texts) > 1:
+        raise UsageError("--text: --output kept cuts one field; name one")
     if form.shingle is None:
         raise UsageError(
             f"lines of {form.input} have no words; passages is for tables and texts; name "

@@ -6,7 +6,6 @@ files ── word lines ── repeated runs ── passages ── the files ag
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shlex
 import sys
@@ -14,18 +13,15 @@ from array import array
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from io import BytesIO
 from itertools import chain
 from tempfile import TemporaryFile
-from typing import Any
 
 import numpy as np
 
-from neardup.decisions.kept_lines import PlacesOf, check_one_answer, keep_in_one
-from neardup.decisions.marked_rows import check_files as check_columns
+from neardup.decisions.kept_lines import PlacesOf, keep_in_one
 from neardup.engines.local import work_folder
 from neardup.engines.local.answer_file import Answer, check_outputs, file_answer
 from neardup.engines.local.workers import working_folder
@@ -36,8 +32,8 @@ from neardup.reading.blocks import file_places
 from neardup.reading.input_files import InputFile, check_files, check_regular
 from neardup.reading.table_rows import fields_table
 from neardup.runtime.counters import Counters
-from neardup.runtime.flags import flags, read
-from neardup.runtime.program import UsageError, one_of, printable, write_to
+from neardup.runtime.flags import flags
+from neardup.runtime.program import UsageError, printable, write_to
 from neardup.runtime.summary import QUIET, many
 from neardup.stages.pairs import sorted_lines
 from neardup.stages.repeated_runs import BY_PLACE, find_passages
@@ -45,11 +41,13 @@ from neardup.stages.word_lines import KeptSteps, WordLines
 from neardup.tools.documents import passage_texts
 from neardup.tools.documents.document_files import is_archive
 from neardup.tools.documents.documents import check_failures
-from neardup.tools.documents.passage_rows import COLUMNS as SHARES
 from neardup.tools.documents.passage_rows import (
     CutWords,
     Shares,
+    characters,
+    check_kept,
     counted,
+    cut_line,
     cut_places,
     rounds_of_cuts,
 )
@@ -58,9 +56,7 @@ from neardup.tools.documents.passage_texts import RecordText, RecordTexts
 PROGRAM, NAME = "python3 -m neardup passages", "neardup passages"
 FLAGS = (*passage_texts.PASSAGE_FLAGS, "--mark-prefix")
 PASSAGES = fields_table(count=int, records=int, words=int, place=str, excerpt=str)
-BIGGEST = 1 << 62
 PAGE = "neardup.tools.report.passage_page"  # imported only for --report
-ORDERS, OUTPUTS = ("words", "count", "saved"), ("passages", "kept", "marked")
 COLUMNS = ("id", "from", "to", "bytes", "repeats", "left", "text")
 CUTS = fields_table(**dict(zip(COLUMNS, (str, int, int, int, str, int, str))))
 SHOWN_IDS = 10
@@ -83,25 +79,12 @@ TEXTS = {
     "--mark-prefix": "with --output marked: what the names of the added columns begin with",
 }
 OWN = flags(
-    f"""
-    --by ORDER      what the largest come first by: words; count: of the places; saved: the words of
-                    all places but one [{ORDERS[0]}]  -h
-    --output KIND   passages: a line for each; kept: the records, with the passages cut out of their
-                    texts; marked: all records, behind two columns: the share of their words that
-                    is in passages (repeated), and in those of a place before (seen_before)
-                    [{OUTPUTS[0]}]  -h: passages; kept: the records without them; marked: all
-                    records, with the share of repeated words (default: passages)
-    --keep WHICH    with --output kept: first: the first place of each passage is kept; none: all
-                    are cut [first]  -h: with --output kept: keep the first place, or none
-                    (default: first)
+    """
     --separator TEXT  with --output kept: the blanks or line ends in place of each cut (default: a
                     blank)
     files FILE…     of texts: JSON lines, CSV, TSV, Parquet, Arrow, or lines with --input text;
                     plain or compressed.  Or folders and archives, of which each file is a text
     """,
-    by=one_of(*ORDERS),
-    output={"dest": "kind", "type": partial(read, "--output", one_of(*OUTPUTS))},
-    keep={"dest": "which", "type": partial(read, "--keep", one_of("first", "none"))},
     separator={"default": " "},
 )
 
@@ -127,7 +110,7 @@ def main() -> None:
         else:
             settings = Settings.of(options)
         if kept or args.kind == "marked":
-            check_kept(settings, files, args, answer)
+            check_kept(settings, files, args.kind, args.separator, answer.descriptor, args.answer)
         texts = RecordTexts(settings, names, counters, args.jobs, single=kept)
         lines = texts.lines(steps := KeptSteps(texts.jobs, work))
         asked = lines, args.length, args.min_records
@@ -158,7 +141,8 @@ def main() -> None:
             firsts = np.flatnonzero(places[0] == places[3])
             said = many(len(firsts), "passages")
             if args.report:
-                large = [-size for size in sizes_of(args.by, *places[[4, 6]][:, firsts])]
+                sizes = passage_texts.sizes_of(args.by, *places[[4, 6]][:, firsts])
+                large = [-size for size in sizes]
                 order = firsts[np.lexsort((places[0, firsts], *large[::-1]))]
                 made = import_module(PAGE).passages_page(
                     texts, lines, places, order, args.files, args.folders
@@ -216,37 +200,9 @@ def cut_lines(
         sources.update({name: f"{each.id}:{spans[word, 0]}" for name, word in repeats.items()})
         left = size - sum(stop - first for first, stop, _ in own)
         empty += [each.id] * (not left)
-        for first, stop, name in own:
-            # A piece, whose words cannot be told apart, is cut as a whole or not.
-            while first < stop and first and spans[first, 0] < spans[first - 1, 1]:
-                first += 1
-            while first < stop < size and spans[stop, 0] < spans[stop - 1, 1]:
-                stop -= 1
-            if first < stop:
-                low, high = int(spans[first, 0]), int(spans[stop - 1, 1])
-                cuts.extend((each.place, low, high))
-                text = each.text[low:high]
-                long = len(text.encode("utf-8", "surrogatepass"))
-                fields = each.id, low, high, long, sources[name], left, json.dumps(text)
-                yield "\t".join(map(str, fields)).encode() + b"\n"
-
-
-def check_kept(
-    settings: Settings, files: Sequence[InputFile], args: argparse.Namespace, answer: Answer
-) -> None:
-    """Raise an error if --output kept or marked cannot write the records of these files."""
-    form, separator = settings.form, args.separator
-    check_one_answer(form, files, answer.descriptor, answer=args.answer)
-    if args.kind == "marked":
-        check_columns(form, settings.mark_prefix, files, settings.max_line, SHARES)
-        return
-    if form.fields and len(form.fields.texts) > 1:
-        raise UsageError("--text: --output kept cuts one field; name one")
-    in_lines = form.kind_of(args.files[0]) in ("text", "tsv")
-    if not separator.isspace() or (in_lines and separator.strip(" ")):
-        what = "blanks" if in_lines else "blanks or line ends"
-        why = f"since a word may make new passages, got {separator!r}"
-        raise UsageError(f"--separator: expected {what}, {why}")
+        for low, high, name in characters(own, spans):
+            cuts.extend((each.place, low, high))
+            yield cut_line(each.id, each.text, low, high, sources[name], left)
 
 
 def listing(texts: RecordTexts, lines: WordLines, found: np.ndarray, by: str) -> Iterator[bytes]:
@@ -255,8 +211,7 @@ def listing(texts: RecordTexts, lines: WordLines, found: np.ndarray, by: str) ->
     def listed(each: RecordText) -> list[bytes]:
         some, (low, high) = [], np.searchsorted(found[1], [each.record, each.record + 1])
         for begin, _, word, first, count, of, words in found[:, low:high].T.tolist():
-            sizes = (BIGGEST - size for size in sizes_of(by, count, words))
-            key = b"%016x%016x%016x%016x" % (*sizes, first, begin)
+            key = passage_texts.sort_key(by, count, words) + b"%016x%016x" % (first, begin)
             low, high = int(each.spans[word, 0]), int(each.spans[word + words - 1, 1])
             line = passage_texts.passage_line(count, of, words, each.id, each.text, low, high)
             some.append(key + b"\t" + line)
@@ -265,16 +220,9 @@ def listing(texts: RecordTexts, lines: WordLines, found: np.ndarray, by: str) ->
     return chain.from_iterable(texts.again(lines, np.unique(found[1]), listed))
 
 
-def sizes_of(by: str, count: Any, words: Any) -> tuple[Any, Any]:
-    """Return what passages are ordered by, the largest first: numbers, or arrays of them."""
-    saved = (count - 1) * words
-    return {"words": (words, count), "count": (count, words), "saved": (saved, words)}[by]
-
-
 def _command_line() -> tuple[argparse.Namespace, table.Options]:
-    parser = table.parser(
-        PROGRAM, DESCRIPTION, FLAGS, (*passage_texts.PASSAGE_OPTIONS, *OWN), TEXTS
-    )
+    own = (*passage_texts.PASSAGE_OPTIONS, *passage_texts.ANSWER_OPTIONS, *OWN)
+    parser = table.parser(PROGRAM, DESCRIPTION, FLAGS, own, TEXTS)
     about = "write each cut to FILE: id, from, to, bytes, what it repeats, the words left in the"
     about = f"with --output kept: also {about} record, and the text, in JSON"
     removed = SHARED["--removed"]._replace(help=about, short=True)
@@ -283,15 +231,11 @@ def _command_line() -> tuple[argparse.Namespace, table.Options]:
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     check_outputs(args, args.kind)
     work_folder.check_flags(args)
-    needed = ("--removed", args.removed, "kept"), ("--mark-prefix", args.mark_prefix, "marked")
-    for flag, given, kind in needed:
-        if given is not None and args.kind != kind:
-            raise UsageError(f"{flag} needs --output {kind}, but --output is {args.kind}")
+    options = passage_texts.options_of(args)
     if args.report:
         if args.kind != "passages":
             raise UsageError(f"--report shows passages; leave out --output {args.kind}")
         import_module(PAGE).page.check_jinja()
-    options = replace(table.Options.of(args), output="marked" if args.kind == "marked" else "pairs")
     args.folders = any(os.path.isdir(name) or is_archive(os.fsencode(name)) for name in args.files)
     if args.folders:
         check_folders(args)
@@ -301,7 +245,7 @@ def _command_line() -> tuple[argparse.Namespace, table.Options]:
             raise UsageError(f"{flag} is for folders, and {args.files[0]} is a file; leave it out")
     check_files(args.files)
     check_regular(args.files)
-    passage_texts.check_words(Settings.of(options).form)
+    passage_texts.check_words(Settings.of(options).form, args.kind)
     return args, options
 
 

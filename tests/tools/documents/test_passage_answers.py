@@ -1,0 +1,243 @@
+"""Cuts, shares and order of passages found in steps are those of one process."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryFile
+
+import pytest
+
+from neardup.reading.blocks import NEW
+from neardup.reading.cleaning import Cleaning
+from neardup.reading.text_rows import Record
+from neardup.runtime.program import StageError
+from neardup.stages.candidate_keys import BloomFilter
+from neardup.stages.word_lines import WordLines, Words
+from neardup.tools.documents import passage_answers, passage_steps
+from neardup.tools.documents.passage_answers import DecidedLines, RecordCuts
+from neardup.tools.documents.passage_rows import CutWords, counted, rounds_of_cuts
+from neardup.tools.documents.passage_steps import PassageOptions
+from tests.on_hadoop.test_hadoop_passages import corpus
+from tests.stages import test_repeated_runs
+from tests.support.corpus_in_forms import forms, made
+from tests.support.engines import NEARDUP, in_order, run, succeed
+from tests.tools.documents.test_passage_steps import STEP, drawn, reduced, sent, step
+
+
+def of_words(dice: random.Random) -> list[str]:
+    return [" ".join(words) for words in test_repeated_runs.drawn(dice)]
+
+
+def decided_on(
+    dice: random.Random, texts: list[str], options: PassageOptions, names: list[str]
+) -> bytes:
+    """Return the sorted lines that one round of steps decides."""
+    records = [(NEW + i * 3, Record(0, b"r%d" % i, text)) for i, text in enumerate(texts)]
+    cuts = sorted(dice.choices(range(len(records) + 1), k=dice.randrange(4)))
+    splits = [records[a:b] for a, b in zip([0, *cuts], [*cuts, len(records)])]
+    dice.shuffle(splits)
+    with closing(DecidedLines(names)) as decided:  # of all splits, in any order
+        keys = [line for some in splits for line in passage_steps.hashes(some, options, 2, decided)]
+        known = BloomFilter.of(b"".join(reduced(dice, keys, passage_steps.shared)), options.digest)
+        how = options, known, decided, True
+        lines = [line for some in splits for line in passage_steps.windows(some, *how)]
+    lines = reduced(dice, lines, lambda some: passage_steps.runs(some, options.least, True))
+    return b"".join(
+        sorted(reduced(dice, lines, lambda some: passage_steps.passage_lines(some, options)))
+    )
+
+
+def check(seed: int, cases: int, tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dice, deep, cut, kept, marked = random.Random(seed), 0, 0, 0, 0
+    for case in range(cases):
+        monkeypatch.setattr(passage_steps, "BATCH_BYTES", dice.choice([1, 50, 1 << 20]))
+        monkeypatch.setattr(passage_answers, "FAR", dice.choice([1, 1 << 20]))
+        texts = dice.choice([drawn, of_words])(dice)
+        first = dice.random() < 0.7
+        clean = dice.choice([Cleaning(), Cleaning(), Cleaning.parse("digits,punctuation")])
+        how = dice.choice([1, 2, 3, 5]), dice.choice([1, 1, 2, 3])
+        options = PassageOptions(*how, clean, "kept", first)
+        words, names = Words(clean), list[str]()
+        while found := decided_on(dice, texts, options, names):
+            names.append(str(tmp / f"{case}.{len(names)}"))
+            Path(names[-1]).write_bytes(found)
+        with TemporaryFile() as file:
+            lines = WordLines.written(map(words.line, texts), file)
+            rounds, counts = rounds_of_cuts(lines, *how, first), counted(lines, *how)
+        assert len(names) == len(rounds)
+        spans = list(map(words.spans, texts))
+        one, sources = CutWords(rounds), dict[tuple[int, int], str]()
+        for i, own in enumerate(spans):
+            _, known = one.of(i, len(own))
+            sources.update({name: f"r{i}:{own[word, 0]}" for name, word in known.items()})
+        with closing(DecidedLines(names)) as decided:
+            for i, own in enumerate(spans):
+                expected, _ = one.of(i, len(own))
+                of = RecordCuts(decided.at(NEW + i * 3), len(own))
+                assert [(a, b, of.source(name, f"r{i}", own)) for a, b, name in of.cuts] == [
+                    (a, b, sources[name]) for a, b, name in expected
+                ], (texts, options)
+                cut, kept = cut + bool(expected), kept + (not expected)
+        deep += len(rounds) > 1
+        shares = decided_on(dice, texts, options._replace(kind="marked"), [])
+        assert shares.splitlines() == [
+            b"%016x\t%d\t%d" % (NEW + i * 3, repeated, before)
+            for i, (_, repeated, before) in enumerate(zip(*map(list, counts)))
+            if repeated
+        ]
+        marked += bool(shares)
+    assert min(cut, kept, marked) > cases // 4
+    assert deep > cases // 60
+
+
+def test_decided_as_in_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(1, 60, tmp_path, monkeypatch)
+
+
+@pytest.mark.slow
+def test_decided_as_in_one_process_in_more_cases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check(2, 600, tmp_path, monkeypatch)
+
+
+def rounds_in_a_pipe(tmp: Path, files: list[Path], *words: str) -> list[str]:
+    """Run the steps until nothing more is cut, or once; return the options with the decided."""
+    names: list[str] = []
+    while True:
+        windows = sent(tmp, files, *words, *names)
+        found = in_order(
+            step("lines", tmp, *words, stdin=in_order(step("runs", tmp, *words, stdin=windows)))
+        )
+        if not found:
+            return names
+        (tmp / f"decided{len(names)}").write_bytes(found)
+        names.append(f"--decided={tmp / f'decided{len(names)}'}")
+        if "--output=kept" not in words:
+            return names
+
+
+@forms
+@pytest.mark.parametrize("keep", ["first", "none"])
+def test_cut_in_every_format(name: str, keep: str, tmp_path: Path) -> None:
+    files, removed = [made(name, tmp_path)], tmp_path / "removed.tsv"
+    words = ["--length=5", "--output=kept", f"--keep={keep}"]
+    one = succeed([*NEARDUP, "passages", "-q", *words, "--removed", removed, *files], tmp_path).out
+    decided = rounds_in_a_pipe(tmp_path, files, *words, "--sources")
+    assert decided
+    assert step("rows", tmp_path, *words, *decided, *files) == one
+    assert step("cuts", tmp_path, *words, *decided, *files) == removed.read_bytes()
+
+
+@forms
+def test_marked_in_every_format(name: str, tmp_path: Path) -> None:
+    files, words = [made(name, tmp_path)], ["--length=5", "--output=marked", "--mark-prefix=x_"]
+    one = succeed([*NEARDUP, "passages", "-q", *words, *files], tmp_path).out
+    decided = rounds_in_a_pipe(tmp_path, files, *words)
+    assert step("rows", tmp_path, *words, *decided, *files) == one
+
+
+@pytest.mark.parametrize("by", ["words", "count", "saved"])
+@pytest.mark.parametrize("every", [[], ["--places"]], ids=["firsts", "places"])
+def test_in_order(by: str, every: list[str], tmp_path: Path) -> None:
+    files = several(tmp_path)
+    words = ["--length=5", f"--by={by}", *every]
+    one = succeed([*NEARDUP, "passages", "-q", *words, *files], tmp_path).out
+    runs = step("runs", tmp_path, *words, stdin=sent(tmp_path, files, *words))
+    lines = in_order(step("lines", tmp_path, *words, stdin=in_order(runs)))
+    assert b"".join(line.partition(b"\t")[2] for line in lines.splitlines(keepends=True)) == one
+    assert one.count(b"\n") > 20
+
+
+def several(tmp_path: Path) -> list[Path]:
+    """Return files with the same records, some of them bad; one is compressed."""
+    lines = [*corpus(150), b"[]\n", b"\n", b'{"id": "none", "text": ""}\n']
+    random.Random(3).shuffle(lines)
+    files = [tmp_path / name for name in ("b.jsonl", "a.jsonl.gz", "c.jsonl")]
+    files[0].write_bytes(b"".join(lines[::3]))
+    files[1].write_bytes(gzip.compress(b"".join(lines[1::3]), mtime=0))
+    files[2].write_bytes(b"\xef\xbb\xbf" + b"".join(lines[2::3]).rstrip(b"\n"))
+    return files
+
+
+def splits(files: list[Path], size: int) -> Iterator[tuple[Path, int, bytes]]:
+    """Yield the name, the first byte and the lines of each split, as Hadoop would read it."""
+    for file in files:
+        if file.suffix == ".gz":
+            yield file, 0, gzip.decompress(file.read_bytes())
+            continue
+        data, at = file.read_bytes(), 0
+        while at < len(data):
+            stop = data.find(b"\n", at + size) + 1 or len(data)
+            yield file, at, data[at:stop]
+            at = stop
+
+
+@pytest.mark.parametrize("words", [["--output=kept"], ["--output=marked"]], ids=["kept", "marked"])
+def test_tasks_write_the_rows_of_their_splits(words: list[str], tmp_path: Path) -> None:
+    """They write them in the order of the input, whatever the folder of decided parts."""
+    files, words = several(tmp_path), ["--length=5", "--input=jsonl", "--max-bad=1", *words]
+    removed = tmp_path / "removed.tsv"
+    listed = ["--removed", str(removed)] if "--output=kept" in words else []
+    one = succeed([*NEARDUP, "passages", "-q", *words, *listed, *files], tmp_path).out
+    names = b"".join(b"new\thdfs://x%b\n" % str(file).encode() for file in files)
+    (tmp_path / "list").write_bytes(names)
+    own = [*words, f"--input-files={tmp_path / 'list'}", "--sources"]
+
+    def mapped(name: str, *more: str) -> bytes:
+        found = []
+        for file, start, lines in splits(files, 20_000):
+            task = dict(
+                mapreduce_map_input_file=f"hdfs://x{file}", mapreduce_map_input_start=f"{start}"
+            )
+            found.append(succeed([*STEP, name, *own, *more], tmp_path, lines, **task).out)
+        return b"".join(found)
+
+    decided: list[str] = []
+    while True:
+        keys = in_order(mapped("hashes", *decided))
+        (tmp_path / "shared").write_bytes(step("shared", tmp_path, *words, stdin=keys))
+        windows = in_order(mapped("windows", f"--shared={tmp_path / 'shared'}", *decided))
+        runs = in_order(step("runs", tmp_path, *words, stdin=windows))
+        lines = in_order(step("lines", tmp_path, *words, stdin=runs)).splitlines(keepends=True)
+        if not lines:
+            break
+        folder = tmp_path / f"decided{len(decided)}"
+        folder.mkdir()
+        (folder / "_SUCCESS").touch()
+        for part in range(3):  # as of three reducers
+            (folder / f"part-0000{part}").write_bytes(b"".join(lines[part::3]))
+        decided.append(f"--decided={folder}")
+        if not listed:
+            break
+    assert mapped("rows", *decided) == one
+    if listed:
+        assert mapped("cuts", *decided) == removed.read_bytes() != b""
+
+
+def test_damaged_decisions_are_refused(tmp_path: Path) -> None:
+    file, cut = tmp_path / "a.jsonl", tmp_path / "cuts"
+    file.write_text('{"id": 1, "text": "a b c"}\n' * 2)
+    words = [*STEP, "rows", "--output=kept", "--decided", str(cut), str(file)]
+    whole = b"8000000000000000\t00000001\t3\t0\n"
+    cut.write_bytes(whole)
+    assert succeed(words, tmp_path).out.splitlines() == [
+        b'{"id": 1, "text": "a  "}',
+        b'{"id": 1, "text": "a b c"}',
+    ]
+    for bad, said in (
+        (b"8000000000000000\t00000001\t9\t0\n", "is a cut of another text"),
+        (b"8000000000000000\tx\t3\t0\n", "is a cut of another text"),
+        (b"a\tb\t1.0\n", "expected the lines that `step.py passages lines` prints"),
+        (b"8000000000000001" + whole[16:] + whole, "are not in order"),
+    ):
+        cut.write_bytes(bad)
+        result = run(words, tmp_path)
+        assert (result.code, result.out) == (1, b""), bad
+        assert said in result.err, bad
+    with pytest.raises(StageError, match="is a cut of another text"):
+        RecordCuts([(0, whole)], 2)
