@@ -120,3 +120,49 @@ def test_the_command_is_shown(tmp_path: Path) -> None:
     shown = succeed([*DOOR, "--show", "--length=7", "in.jsonl", "out"], tmp_path).out.decode()
     assert "--name passages " in shown
     assert shown.endswith("passage_spark.py --length=7 in.jsonl out\n")
+
+
+def parts(output: Path) -> bytes:
+    """Return the lines of an answer in the order of its parts."""
+    assert (output / "_SUCCESS").exists()
+    return b"".join(part.read_bytes() for part in sorted(output.glob("part-*")))
+
+
+def two_files(tmp_path: Path) -> list[Path]:
+    lines = [*corpus(120), b"[]\n", b'{"id": "none", "text": ""}\n']
+    (tmp_path / "a.jsonl").write_bytes(b"".join(lines[1::2]))
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(b"".join(lines[::2]), mtime=0))
+    return [tmp_path / "a.jsonl", tmp_path / "b.jsonl.gz"]
+
+
+@pytest.mark.parametrize("by", ["words", "saved"])
+def test_in_order(spark: Any, tmp_path: Path, by: str) -> None:
+    files, words = two_files(tmp_path), ["--length=13", f"--by={by}", "--places", "--max-bad=1"]
+    here = succeed([*NEARDUP, "passages", *words, *files], tmp_path).out
+    answer(spark, tmp_path / "out", *words, *files)
+    assert parts(tmp_path / "out") == here != b""
+
+
+@pytest.mark.parametrize("keep", ["first", "none"])
+def test_kept(spark: Any, tmp_path: Path, keep: str) -> None:
+    files, removed = two_files(tmp_path), tmp_path / "removed"
+    words = ["--length=13", "--output=kept", f"--keep={keep}", "--max-bad=1"]
+    here = succeed([*NEARDUP, "passages", *words, "--removed", removed, *files], tmp_path).out
+    answer(spark, tmp_path / "out", *words, "--removed", tmp_path / "cuts", *files)
+    assert in_order(here) == written(tmp_path / "out") != b""
+    assert in_order(removed.read_bytes()) == written(tmp_path / "cuts") != b""
+    assert sorted(path.name for path in tmp_path.iterdir() if "neardup" in path.name) == []
+
+
+def test_marked_in_splits(spark: Any, tmp_path: Path, capsys: Any) -> None:
+    files, words = two_files(tmp_path), ["--length=13", "--output=marked", "--max-bad=1"]
+    here = succeed([*NEARDUP, "passages", *words, *files], tmp_path).out
+    size = "spark.sql.files.maxPartitionBytes"
+    before = spark.conf.get(size)
+    try:
+        spark.conf.set(size, 1 << 14)
+        assert answer(spark, tmp_path / "out", *words, *files) == in_order(here) != b""
+    finally:
+        spark.conf.set(size, before)
+    said = capsys.readouterr().err
+    assert "passages: 120 records" in said

@@ -285,7 +285,8 @@ class StepJob:
 
     def __init__(self, spark: SparkSession, inputs: list[str], max_line: int, reducers: str | None):
         self._lines = spark_tasks.lines_of_files(spark, inputs)
-        self._how = max_line, spark_tasks.places_of_files(spark, [], inputs)
+        self.places = spark_tasks.places_of_files(spark, [], inputs)
+        self._how = max_line, self.places
         self.partitions = partitions_of(self._lines, reducers)
         self._reports = spark.sparkContext.accumulator([], Reports())
 
@@ -324,10 +325,22 @@ class StepJob:
 
     def write(self, lines: DataFrame, step: Step, folder: str) -> list[dict[str, Any]]:
         """Write the lines of a step to a new folder; return the reports of the map tasks."""
-        blocks = lines.mapInArrow(_last(step, self._reports.add), VALUE)
-        text = "cast(substring(value, 1, length(value) - 1) as string) as value"
-        blocks.selectExpr(text).write.text(folder)
+        _write(lines.mapInArrow(_last(step, self._reports.add), VALUE), folder)
         return [json.loads(report) for report in self._reports.value]
+
+    def write_splits(self, step: Callable[[Batches], Iterator[bytes]], folder: str) -> None:
+        """Write what a step yields for the batches of `rows_of_batches`, a part for each task."""
+
+        def task(batches: Batches) -> Rows:
+            spark_tasks.prepare()
+            return map(spark_tasks.value, filter(None, step(batches)))
+
+        _write(self._lines.mapInArrow(task, VALUE), folder)
+
+
+def _write(blocks: DataFrame, folder: str) -> None:
+    text = "cast(substring(value, 1, length(value) - 1) as string) as value"
+    blocks.selectExpr(text).write.text(folder)
 
 
 def _last(step: Step, report: Callable[[list[bytes]], None]) -> Callable[[Batches], Rows]:

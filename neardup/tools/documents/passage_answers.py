@@ -49,13 +49,12 @@ Found = Sequence[tuple[int, bytes]]  # lines, each with the number of its round
 class DecidedLines:
     """What was decided on records, which are asked for in the order of their places.
 
-    names: of a file, or a folder with its parts, for each round
+    names: of the sorted files of each round
     """
 
-    def __init__(self, names: Sequence[str]):
-        self._files = [
-            (number, path.open("rb")) for number, name in enumerate(names) for path in _parts(name)
-        ]
+    def __init__(self, names: Sequence[Sequence[str]]):
+        each = ((k, name) for k, some in enumerate(names) for name in some)
+        self._files = [(k, open(name, "rb")) for k, name in each]  # noqa: SIM115
         self._asked, self._next, self._left = -FAR, (END, 0, b""), iter([(END, 0, b"")])
 
     def close(self) -> None:
@@ -78,9 +77,9 @@ class DecidedLines:
 NOTHING = DecidedLines(())
 
 
-def _parts(name: str) -> list[Path]:
-    path = Path(name)
-    return sorted(path.glob("part-*")) if path.is_dir() else [path]
+def parts_of(name: str) -> list[str]:
+    """Return a file, or the parts in a folder."""
+    return [*map(str, sorted(Path(name).glob("part-*")))] if Path(name).is_dir() else [name]
 
 
 def _lines(number: int, file: IO[bytes], place: int) -> Iterator[tuple[int, int, bytes]]:

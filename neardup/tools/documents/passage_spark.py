@@ -8,9 +8,11 @@ This program starts itself again with spark-submit.
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import closing, nullcontext
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
@@ -31,14 +33,17 @@ from neardup.runtime.flags import flags
 from neardup.runtime.program import run
 from neardup.runtime.summary import judged, print_summary, total
 from neardup.stages.candidate_keys import HELD_BYTES, BloomFilter
-from neardup.tools.documents import passage_steps, passage_texts
+from neardup.stages.word_lines import Words
+from neardup.tools.documents import passage_answers, passage_steps, passage_texts
+from neardup.tools.documents.passage_answers import DecidedLines
 from neardup.tools.documents.passage_steps import PassageOptions
+from neardup.tools.documents.passage_texts import KEPT, PASSAGES, RecordTexts
 
 NAME = "passage_spark.py"
 DESCRIPTION = """Find passages on Spark: runs of words that occur in several texts.
 
 INPUT is a file, a folder or a pattern: JSON lines with ids, or lines with --input text, plain, .gz
-or .bz2.  OUTPUT is a new folder for the lines of `neardup passages`, in another order:
+or .bz2.  OUTPUT is a new folder for the lines of `neardup passages`, in another order without --by:
 
     python3 -m neardup.tools.documents.passage_spark --length 50 articles.jsonl passages
 
@@ -61,50 +66,108 @@ def main() -> None:
 def read(given: list[str]) -> Namespace:
     """Parse and check the command line; raise UsageError for an option that does not fit."""
     spark = (flag for flag in spark_submit.SPARK_OPTIONS if flag.name != "--rounds")
-    own = (
-        *flags("inputs INPUT…\noutput_folder OUTPUT"),
-        *passage_texts.PASSAGE_OPTIONS,
-        *spark,
-        *VERBOSITY,
-    )
-    parser = table.parser(NAME, DESCRIPTION, passage_texts.PASSAGE_FLAGS, own, table.OF_READERS)
+    inputs = flags("inputs INPUT…\noutput_folder OUTPUT")
+    own = (*inputs, *passage_texts.CLUSTER_OPTIONS, *spark, *VERBOSITY)
+    names = (*passage_texts.PASSAGE_FLAGS, "--mark-prefix")
+    parser = table.parser(NAME, DESCRIPTION, names, own, table.OF_READERS)
     parser.set_defaults(name="passages")
     args = parser.parse_intermixed_args(given)
-    passage_texts.check_words(spark_submit.check(args).form)
+    args.output = passage_texts.options_of(args).output
+    passage_texts.check_words(spark_submit.check(args).form, args.kind)
     return args
 
 
 def answer(spark: Any, args: Namespace) -> None:
     """Write OUTPUT, and print the summary on stderr; StageError if too many lines are bad."""
-    from neardup.engines.spark.spark_flow import StepJob, new_output, of_block
-    from neardup.engines.spark.spark_tasks import states_of_files
+    from neardup.engines.spark.spark_flow import new_output
+    from neardup.engines.spark.spark_tasks import file_system, states_of_files
 
-    asked, own = with_input(table.Options.of(args)), Counters("passages")
-    own.add("records", 0)
-    settings = Settings.of(asked)
-    options = PassageOptions(args.length, args.min_records, settings.form.clean)
-
-    def hashes(blocks: Iterator[Block], counters: Counters) -> Iterator[bytes]:
-        texts = passage_texts.RecordTexts(Settings.of(asked), (), counters, 1)
-        return passage_steps.hashes(texts.of_blocks(blocks), options, partitions)
-
-    def windows(blocks: Iterator[Block], counters: Counters) -> Iterator[bytes]:
-        texts = passage_texts.RecordTexts(Settings.of(asked), (), counters, 1)
-        return passage_steps.windows(texts.of_blocks(blocks), options, known.value)
-
-    with new_output(spark, args.output_folder):
+    between = f"{args.output_folder.rstrip('/')}.neardup-{token_hex(8)}"
+    removed = nullcontext() if args.removed is None else new_output(spark, args.removed)
+    with new_output(spark, args.output_folder), removed:
         before = states_of_files(spark, args.inputs)
-        job = StepJob(spark, args.inputs, settings.max_line, args.reducers)
-        partitions, lines_of = job.partitions, partial(passage_steps.passage_lines, options=options)
-        found = job.map(hashes, of_block)
-        text = job.collect(found, partial(passage_steps.shared, most=HELD_BYTES))
-        known = spark.sparkContext.broadcast(BloomFilter.of(text, options.digest))
-        runs_of = partial(passage_steps.runs, least=options.least, every=args.places)
-        found = job.reduce(job.map(windows), runs_of)
-        reports = [own.as_dict(), *job.write(found, lines_of, args.output_folder)]
+        try:
+            reports = carry_out(spark, args, between)
+        finally:
+            system, folder = file_system(spark, between)
+            system.delete(folder, True)
         check_unchanged(before, states_of_files(spark, args.inputs))
     print_summary(reports, args.verbosity, whole=False, packed=True)
+    settings = Settings.of(with_input(passage_texts.options_of(args)))
     judged(total(report["counts"] for report in reports), settings.max_bad)
+
+
+def carry_out(spark: Any, args: Namespace, between: str) -> list[dict[str, Any]]:
+    """Write the answers; return the reports of the tasks.  between: a new folder, to be removed."""
+    from pyspark import SparkFiles
+
+    from neardup.engines.spark.spark_flow import Step, StepJob, of_block
+    from neardup.engines.spark.spark_tasks import blocks_of_batches, rows_of_batches
+
+    asked, own = with_input(passage_texts.options_of(args)), Counters("passages")
+    own.add("records", 0)
+    settings, kind, sources = Settings.of(asked), args.kind, args.removed is not None
+    options = PassageOptions.of(args, settings.form.clean)
+    job = StepJob(spark, args.inputs, settings.max_line, args.reducers)
+    partitions, places, names = job.partitions, job.places, list[list[str]]()
+
+    def texts(counters: Counters) -> RecordTexts:
+        return RecordTexts(Settings.of(asked), (), counters, 1, single=kind == KEPT)
+
+    def decided() -> DecidedLines:
+        return DecidedLines([[*map(SparkFiles.get, some)] for some in names])
+
+    def hashes(blocks: Iterator[Block], counters: Counters) -> Iterator[bytes]:
+        with closing(decided()) as cuts:
+            records = texts(counters).of_blocks(blocks)
+            yield from passage_steps.hashes(records, options, partitions, cuts)
+
+    def windows(blocks: Iterator[Block], counters: Counters) -> Iterator[bytes]:
+        with closing(decided()) as cuts:
+            records = texts(counters).of_blocks(blocks)
+            yield from passage_steps.windows(records, options, known.value, cuts, sources)
+
+    def rows(batches: Iterable[Any]) -> Iterator[bytes]:
+        with closing(decided()) as lines:
+            for some in rows_of_batches(batches):
+                data, first = some.bytes(some.low, some.high), some.split.first(places)
+                how = some.split.name, texts(Counters("rows")), lines, Settings.of(asked), kind
+                yield from passage_answers.changed_rows([data], first + some.number - 1, *how)
+
+    def cuts(batches: Iterable[Any]) -> Iterator[bytes]:
+        with closing(decided()) as lines:
+            blocks = blocks_of_batches(batches, settings.max_line, places)
+            records = texts(Counters("cuts")).of_blocks(blocks)
+            yield from passage_answers.list_of_cuts(records, lines, Words(options.clean))
+
+    every = args.places or kind != PASSAGES
+    runs_of = partial(passage_steps.runs, least=options.least, every=every)
+    lines_of: Step = partial(passage_steps.passage_lines, options=options)
+    keys_of = partial(passage_steps.shared, most=HELD_BYTES)
+    reports = list[dict[str, Any]]()
+    while True:
+        text = job.collect(job.map(hashes, of_block), keys_of)
+        known = spark.sparkContext.broadcast(BloomFilter.of(text, options.digest))
+        found = job.reduce(job.map(windows), runs_of)
+        if kind == PASSAGES and options.by:
+            found, lines_of = job.reduce(found, lines_of).coalesce(1), passage_steps.without_key
+        folder = args.output_folder if kind == PASSAGES else f"{between}/{len(names)}"
+        done = job.write(found, lines_of, folder)
+        reports = reports or [own.as_dict(), *done]
+        if kind == PASSAGES:
+            return reports
+        parts = spark.read.text(folder)
+        if kind == KEPT and parts.isEmpty():
+            break
+        for name in parts.inputFiles():
+            spark.sparkContext.addFile(name)
+        names.append([name.rpartition("/")[2] for name in parts.inputFiles()])
+        if kind != KEPT:
+            break
+    job.write_splits(rows, args.output_folder)
+    if args.removed is not None:
+        job.write_splits(cuts, args.removed)
+    return reports
 
 
 if __name__ == "__main__":

@@ -67,7 +67,13 @@ from neardup.stages.external_group import grouped
 from neardup.stages.repeated_runs import Hashing, hashed
 from neardup.stages.word_lines import Words
 from neardup.tools.documents import passage_answers, passage_texts
-from neardup.tools.documents.passage_answers import NOTHING, DecidedLines, RecordCuts, Records
+from neardup.tools.documents.passage_answers import (
+    NOTHING,
+    DecidedLines,
+    RecordCuts,
+    Records,
+    parts_of,
+)
 from neardup.tools.documents.passage_rows import check_kept
 from neardup.tools.documents.passage_texts import KEPT, MARKED, PASSAGES, RecordTexts
 
@@ -276,6 +282,11 @@ def _text_line(
 
 
 # ---- passages
+
+
+def without_key(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines of --by, which were sorted by the key in front of them."""
+    return (line.partition(b"\t")[2] for line in lines)
 
 
 def runs(lines: Iterable[bytes], least: int, every: bool = False) -> Iterator[bytes]:
@@ -528,7 +539,7 @@ def of_records(args: argparse.Namespace, settings: Settings, options: PassageOpt
     """Run a step that reads records: files, standard input, or a task's part of the input."""
     counters = Counters(f"passages {args.step}", progress="records", verbosity=args.verbosity)
     texts = RecordTexts(settings, (), counters, 1, single=options.kind == KEPT)
-    with closing(DecidedLines(args.decided)) as decided:
+    with closing(DecidedLines([*map(parts_of, args.decided)])) as decided:
         if args.step == "rows":
             rows(args, settings, texts, decided)
             return

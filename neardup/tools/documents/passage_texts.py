@@ -80,6 +80,11 @@ ANSWER_OPTIONS = flags(
 IN_PARTS = tuple(  # on clusters, lines are not in order by themselves
     flag._replace(default=None) if flag.name == "--by" else flag for flag in ANSWER_OPTIONS
 )
+CLUSTER_OPTIONS = (
+    *PASSAGE_OPTIONS,
+    *IN_PARTS,
+    *flags("--removed FOLDER  with --output kept: write each cut to this new folder"),
+)
 
 
 def options_of(args: argparse.Namespace) -> table.Options:

@@ -40,7 +40,9 @@ def decided_on(
     cuts = sorted(dice.choices(range(len(records) + 1), k=dice.randrange(4)))
     splits = [records[a:b] for a, b in zip([0, *cuts], [*cuts, len(records)])]
     dice.shuffle(splits)
-    with closing(DecidedLines(names)) as decided:  # of all splits, in any order
+    with closing(
+        DecidedLines([[name] for name in names])
+    ) as decided:  # of all splits, in any order
         keys = [line for some in splits for line in passage_steps.hashes(some, options, 2, decided)]
         known = BloomFilter.of(b"".join(reduced(dice, keys, passage_steps.shared)), options.digest)
         how = options, known, decided, True
@@ -74,7 +76,7 @@ def check(seed: int, cases: int, tmp: Path, monkeypatch: pytest.MonkeyPatch) -> 
         for i, own in enumerate(spans):
             _, known = one.of(i, len(own))
             sources.update({name: f"r{i}:{own[word, 0]}" for name, word in known.items()})
-        with closing(DecidedLines(names)) as decided:
+        with closing(DecidedLines([[name] for name in names])) as decided:
             for i, own in enumerate(spans):
                 expected, _ = one.of(i, len(own))
                 of = RecordCuts(decided.at(NEW + i * 3), len(own))
@@ -149,7 +151,7 @@ def test_in_order(by: str, every: list[str], tmp_path: Path) -> None:
     one = succeed([*NEARDUP, "passages", "-q", *words, *files], tmp_path).out
     runs = step("runs", tmp_path, *words, stdin=sent(tmp_path, files, *words))
     lines = in_order(step("lines", tmp_path, *words, stdin=in_order(runs)))
-    assert b"".join(line.partition(b"\t")[2] for line in lines.splitlines(keepends=True)) == one
+    assert b"".join(passage_steps.without_key(lines.splitlines(keepends=True))) == one
     assert one.count(b"\n") > 20
 
 
