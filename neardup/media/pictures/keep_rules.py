@@ -21,7 +21,7 @@ Facts = dict[str, Any]
 Rule = Callable[[str, Facts], Any]  # of an id and facts; the one with the least value is kept
 SIDECARS = (b".xmp", b".aae", b".srt", b".ass", b".vtt")
 DEEPEST = 8  # crops of crops …
-LENGTHS = 1.1  # lengths that differ by less are the same, for max:seconds
+LENGTHS = 1.02  # lengths that differ by less are the same, for max:seconds
 PICTURES = "straight,max:detail,max:pixels,firsthand,min:bytes"
 VIDEOS = "straight,max:detail,max:pixels,max:seconds,firsthand,min:bytes"
 
@@ -43,7 +43,7 @@ def date(facts: Facts) -> int:
 
 
 def length(facts: Facts) -> float:
-    """Return the length class of a video, in steps of 10 %: most copies of it share its class."""
+    """Return the length class of a video, in steps of 2 %: most copies of it share its class."""
     return round(log(max(number(facts, "seconds"), 1e-3)) / log(LENGTHS))
 
 

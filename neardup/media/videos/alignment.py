@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import product
+from itertools import accumulate, product
 from typing import Callable, NamedTuple
 
 import numpy as np
@@ -104,6 +104,13 @@ class Frames(NamedTuple):
         cut = np.concatenate([part[frames] for part, frames in zip(parts, shown)])
         return self.take(np.concatenate(shown))._replace(spans=cut)
 
+    def missed(self, runs: Iterable[Run]) -> float:
+        """Return the seconds of frames in the longest stretch of this video, a, outside all runs."""
+        inside = sorted((run.a_from, run.a_to) for run in runs)
+        ends = accumulate((end for _, end in inside), max, initial=0.0)
+        gaps = zip(ends, [*(start for start, _ in inside), self.length])
+        return max(self.within([gap]).seconds for gap in gaps)
+
     @property
     def seconds(self) -> float:
         """The total seconds for which these frames are shown."""
@@ -167,7 +174,8 @@ def pair_of(
     one = (one or of_a.flat or of_b.flat) and not _equal_files(of_a, of_b)
     ends = end_of(of_a.length), end_of(of_b.length)
     pair = VideoPair(a, b, mirrored, runs, seconds[0], share, shares[0], shares[1], one, ends)
-    return pair._replace(crop=(-1, a, b)[_crop(max(runs), of_a, of_b)])
+    missed = of_a.missed(runs), of_b.missed([run.swapped() for run in runs])
+    return pair._replace(crop=(-1, a, b)[_crop(max(runs), of_a, of_b)], missed=missed)
 
 
 def _crop(run: Run, a: Frames, b: Frames) -> int:

@@ -82,6 +82,7 @@ class VideoPair(NamedTuple):
     ends: tuple[float, float] = (inf, inf)  # of a and b, in whole tenths: no line is of later times
     kind: str = ""  # one of KINDS, after the join has decided
     crop: int = -1  # a or b, if its frames are crops of those of the other one
+    missed: tuple[float, float] = (0, 0)  # longest stretch of a, of b, without a match, in seconds
 
     @property
     def share_of_longer(self) -> float:

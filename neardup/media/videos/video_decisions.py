@@ -21,6 +21,7 @@ from typing import NamedTuple
 from neardup.lines.answer_lines import IDENTICAL, as_decimals
 from neardup.media.pictures import originals
 from neardup.media.pictures.keep_rules import Facts, Rule, add_sidecar, in_order, number, set_cuts
+from neardup.media.videos.alignment import GAP
 from neardup.media.videos.common import Stretch
 from neardup.media.videos.runs import (
     ONE_PICTURE,
@@ -102,12 +103,16 @@ def decide(
     ids, facts = found.ids, found.facts
     order, pairs = ranked(found, keep, threshold, one_picture)
     stills = {frozenset(pair[:2]) for pair in found.pairs if pair.one_picture}
+    missed = {(pair.a, pair.b) for pair in found.pairs if pair.missed[0] > GAP}
+    missed |= {(pair.b, pair.a) for pair in found.pairs if pair.missed[1] > GAP}
     gone, doubtful = {}, 0
     for rank, first, share in removed(pairs, found.old):
         video, kept = order[rank], order[first]
         words = originals.doubt(facts[kept], facts[video])
         if {kept, video} in stills:
             words = ",".join(filter(None, [ONE_PICTURE, words]))
+        if (video, kept) in missed:
+            words = ",".join(filter(None, [words, "not whole"]))
         gone[video] = f"{ids[kept]}\t{share}\t{words}"
         doubtful += bool(words)
     new = range(found.old, len(ids))

@@ -71,6 +71,18 @@ def test_a_clip_is_where_it_was_cut(random: np.random.Generator) -> None:
     assert times(runs_of(clip, video)) == [(0, 4, 41, 45)]
 
 
+def test_the_longest_stretch_that_the_other_video_lacks(random: np.random.Generator) -> None:
+    """Short gaps do not count together, and flat frames, which are no spans, do not count."""
+    video = made_up(random, "a", 40)
+    less = joined("b", cut(video, "", 2, 20), cut(video, "", 26, 38))
+    a, b = Frames.of(video, False), Frames.of(less, False)
+    pair = pair_of(0, 1, False, seeds_of(a, b), a, b)
+    assert pair
+    assert np.allclose(pair.missed, (6, 0), atol=0.5)
+    dark = a.take(np.flatnonzero((a.spans[:, 0] < 22000) | (a.spans[:, 0] > 24000)))
+    assert dark.missed(pair.runs) == pytest.approx(4, abs=0.5)
+
+
 def test_parts_in_another_order_are_several_runs(random: np.random.Generator) -> None:
     video = made_up(random, "a", 60)
     parts = cut(video, "", 40, 50), made_up(random, "", 5), cut(video, "", 10, 20)

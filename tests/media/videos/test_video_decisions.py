@@ -173,6 +173,26 @@ def test_of_equal_videos_the_one_with_subtitles_beside_it_is_kept(tmp_path: Path
         assert (other.decode(), doubts) == (ids[kept], words)
 
 
+def test_of_equal_videos_the_one_with_the_last_minutes_is_kept() -> None:
+    """A film without its last 5 % has fewer bytes, and may be the noisier one."""
+    some = [facts(seconds=57.0, bytes=1, grain=12.5), facts()]
+    assert order_of(some, [pair(0, 1)]) == [1, 0]
+
+
+def test_a_video_kept_without_a_stretch_of_the_removed_one_is_doubtful() -> None:
+    """The cinema version with more pixels is kept; the longer one, with a scene more, is named."""
+    some = [facts(seconds=54.0, width=1280, height=960), facts()]
+    for missed, words in (((0.0, 6.0), b"not whole"), ((6.0, 2.0), b"")):
+        found = [pair(0, 1)._replace(missed=missed)]
+        (line,) = decide(
+            FoundPairs("ab", some, [54.0, 60.0], 0, found, []),
+            keep_rules("max:pixels"),
+            0.8,
+            False,
+        ).removed
+        assert (line[:4], line.rstrip(b"\n").split(b"\t")[3]) == (b"b\ta\t", words)
+
+
 @pytest.mark.parametrize("keep", ["max:bytes", "min:bytes", "min:seconds"])
 @pytest.mark.parametrize("old", [0, 1], ids=["new", "old"])
 def test_a_whole_video_is_never_removed_for_its_crop(keep: str, old: int) -> None:
