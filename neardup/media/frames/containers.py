@@ -16,7 +16,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ REASONS = (
 MAX_PIXELS = 1 << 28  # maximum for a frame
 HDR = {16, 18}  # transfer functions of FFmpeg: PQ (SMPTE 2084) and HLG
 TRACKS = {"video": "pictures", "audio": "sound", "subtitle": "subtitles"}  # words for types
+PLACE = ("location", "com.apple.quicktime.location")  # how names of metadata begin
 # Containers that begin with a signature.
 SIGNED = [
     *["mov", "matroska", "avi", "mpegts", "mpeg", "flv", "asf", "ogg", "gif", "apng", "mxf", "rm"],
@@ -189,17 +190,32 @@ def _video_stream(container: InputContainer, suffix: str) -> Any:
     return stream
 
 
-def tracks_of(container: InputContainer) -> dict[str, list[str]]:
-    """Return facts: what tracks a file "holds", and the languages that those of sound name."""
+def tracks_of(container: InputContainer, silent: Collection[int] = ()) -> dict[str, list[str]]:
+    """Return facts: what a file "holds", and the languages that its sound and subtitles name.
+
+    silent: the numbers of tracks that do not count.
+    """
     holds: list[str] = []
+    tracks = [each for each in container.streams if each.index not in silent]
     for kind, word in TRACKS.items():
-        many = sum(each.type == kind and not _is_cover(each) for each in container.streams)
+        many = sum(each.type == kind and not _is_cover(each) for each in tracks)
         holds += [f"{word} {k}" if k > 1 else word for k in range(1, many + 1)]
     known = [each.codec_context for each in container.streams if each.codec_context is not None]
     holds += ["surround sound"] * any((getattr(of, "channels", 0) or 0) > 2 for of in known)
     holds += ["HDR"] * any(getattr(of, "color_trc", 0) in HDR for of in known)
-    spoken = {each.metadata.get("language") or "und" for each in container.streams.audio}
-    return {"holds": holds, "languages": sorted(spoken) if "und" not in spoken else []}
+    holds += ["attachments"] * any(each.type == "attachment" for each in tracks)
+    holds += ["chapters"] * (
+        len(container.chapters() if hasattr(container, "chapters") else ()) > 1
+    )
+    holds += ["place"] * any(name.lower().startswith(PLACE) for name in container.metadata)
+    named = {"languages": "audio", "written": "subtitle"}
+    return {"holds": holds, **{fact: _languages(tracks, kind) for fact, kind in named.items()}}
+
+
+def _languages(tracks: Iterable[Any], kind: str) -> list[str]:
+    """Return the languages of all tracks of a kind; none if a track does not name its own."""
+    named = {of.metadata.get("language") or "und" for of in tracks if of.type == kind}
+    return sorted(named) if "und" not in named else []
 
 
 def is_encrypted(path: bytes) -> bool:

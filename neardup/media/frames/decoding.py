@@ -11,6 +11,8 @@ tick is known before it is decoded, from the time stamps of the packets around i
 **Damage**: packets that cannot be decoded are left out, and so are pictures that the decoder had to
 make up; `Decoder.damaged` counts both.  After 200 of them in a row, decoding ends.
 
+**Sound** is not decoded, but its bytes are counted: silence has few, in most codings.
+
 **Times** are seconds since the first frame that is shown, and never decrease:
 
     no time stamp           the frame follows the one before
@@ -27,7 +29,7 @@ Memory: 24 packets, and the frames that the decoder keeps.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from math import floor
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -46,6 +48,7 @@ AROUND = 24  # packets: frames are reordered within so many of them
 HOPELESS = 200  # packets in a row that cannot be decoded, after which decoding ends
 NEAR = 1e-6  # seconds, by which times may be off
 BACK, AHEAD, MAX_JUMP = 1.0, 10.0, 3600.0  # seconds
+SILENCE = 400  # bytes a second: speech has 600 or more, encoded silence 300 or less
 USUAL = 0.04  # a frame, in seconds, if the file does not say
 Shown = TypeVar("Shown")
 
@@ -65,6 +68,14 @@ class Decoder:
         self.shown = self.packets = 0  # frames that were decoded, and packets that were read
         self._stamps = FrameStamps("avi" in container.format.name)
         self._in_row = 0  # damaged, since the last frame
+        self._sound = {each.index: Counter[int]() for each in container.streams.audio}
+
+    def sound(self) -> dict[int, int]:
+        """Return the number of seconds, of those that were read, in which each track has sound."""
+        return {
+            track: sum(many >= SILENCE for many in sizes.values())
+            for track, sizes in self._sound.items()
+        }
 
     def at_ticks(self) -> Iterator[tuple[float, VideoFrame]]:
         """Yield (time in seconds, frame) for the frames at ticks, in ascending order."""
@@ -107,7 +118,12 @@ class Decoder:
         while self.damaged > before:
             before = self.damaged
             try:
-                for packet in self._container.demux(self._stream):
+                for packet in self._container.demux(self._stream, *self._container.streams.audio):
+                    if packet.stream.index in self._sound:
+                        at = packet.dts if packet.pts is None else packet.pts
+                        second = int((at or 0) * (packet.time_base or 0))
+                        self._sound[packet.stream.index][second] += packet.size
+                        continue
                     if packet.is_corrupt:  # the container reports that parts of it are missing
                         self._count_damage()
                     if packet.size:

@@ -217,6 +217,7 @@ FRAMED, OF_LENGTH = 0.015, 0.1  # share of a side; of the seconds
 THIN = 0.005  # share of a side that borders are wider, although a crop seems to be without them
 MOVED = (0.15, 0.6)  # standard deviations of levels: least of two framings, most of two copies
 ENLARGED, FAINT = (1.5, 1.3), 1 / 30  # ratios of pixels, of details; of power
+LESS_SOUND = 0.05  # share of the seconds
 LESS = 4.0  # ratio of details: half the sides, or less
 POOR = 18.0  # step of a JPEG file of quality 35
 LOUDER = (2.5, 12.0)  # decibels: least, of the middle frequencies, and most, of any
@@ -402,7 +403,8 @@ def firsthand(facts: Facts) -> tuple[float, ...]:
     """
     lost, web = not facts.get("dated", True), facts.get("coding") == WEB
     steps = facts.get("strength", 0.0), facts.get("generation", 0)
-    return lost, web, *steps, -facts.get("power", 0.0), -len(facts.get("holds", ()))
+    more = len(facts.get("holds", ())), facts.get("sound", 0.0), facts.get("created", False)
+    return lost, web, *steps, -facts.get("power", 0.0), *(-of for of in more)
 
 
 def doubt(kept: Facts, removed: Facts) -> str:
@@ -420,8 +422,10 @@ def doubt(kept: Facts, removed: Facts) -> str:
     unknown |= not any(of.get("spectrum") or of.get("look") for of in both)
     if all("holds" in of for of in both):
         words += [f"no {each}" for each in removed["holds"] if each not in kept["holds"]]
-    spoken, other = (set(of.get("languages", ())) for of in both)
-    words += ["language"] * bool(spoken and other - spoken)
+    for fact, word in (("languages", "language"), ("written", "language of subtitles")):
+        named, other = (set(of.get(fact, ())) for of in both)
+        words += [word] * bool(named and other - named)
+    words += ["less sound"] * (0 < kept.get("sound", 0) < removed.get("sound", 0) - LESS_SOUND)
     pages = all(of.get("frames", 1) > 1 for of in both)
     words += ["frames"] * (pages and kept.get("file") != removed.get("file"))
     return ",".join(words + ["not measured"] * unknown)

@@ -105,7 +105,7 @@ class Frames(NamedTuple):
         return self.take(np.concatenate(shown))._replace(spans=cut)
 
     def missed(self, runs: Iterable[Run]) -> float:
-        """Return the seconds of frames in the longest stretch of this video, a, outside all runs."""
+        """Return the seconds of frames in the longest stretch of this video, a, outside runs."""
         inside = sorted((run.a_from, run.a_to) for run in runs)
         ends = accumulate((end for _, end in inside), max, initial=0.0)
         gaps = zip(ends, [*(start for start, _ in inside), self.length])

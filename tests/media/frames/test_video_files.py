@@ -3,6 +3,7 @@
 import os
 import struct
 import zlib
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from neardup.reading import decoders  # noqa: E402
 from neardup.reading.decoders import Failure, bound_memory, outcomes  # noqa: E402
 from neardup.reading.folder_walk import FoundFile, path_id  # noqa: E402
 from tests.support.drawn_videos import (  # noqa: E402
+    copied_stream,
     encode,
     remuxed,
     scene,
@@ -82,9 +84,85 @@ def test_the_facts_name_what_else_a_file_holds(tmp_path: Path) -> None:
         for picture in scene(1, 3):
             file.mux(stream.encode(av.VideoFrame.from_ndarray(picture, "rgb24")))
         file.mux(stream.encode(None))
+        for track, layout, channels in zip(tracks, layouts, (1, 6)):
+            hiss(file, track, 16000, [2000], layout, channels)
     facts = read(tmp_path / "a.mkv").facts
     assert facts["holds"] == ["pictures", "sound", "sound 2", "surround sound", "HDR"]
     assert facts["languages"] == ["deu", "eng"]
+
+
+def with_sound(path: Path, rate: int, levels: list[int], **metadata: str) -> dict[str, Any]:
+    """Return the facts of a video with a level of noise, or 0, for each second of its sound."""
+    with av.open(str(path), "w", options={"movflags": "use_metadata_tags"}) as file:
+        file.metadata.update(metadata)
+        stream: Any = file.add_stream("libx264", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 160, 96, "yuv420p"
+        track: Any = file.add_stream("aac", rate=rate, layout="mono")
+        for picture in scene(1, 4):
+            file.mux(stream.encode(av.VideoFrame.from_ndarray(picture, "rgb24")))
+        file.mux(stream.encode(None))
+        hiss(file, track, rate, levels)
+    return read(path).facts
+
+
+def hiss(
+    file: Any, track: Any, rate: int, levels: list[int], layout: str = "mono", channels: int = 1
+) -> None:
+    """Write noise of a level for each second to a track of sound."""
+    for second, level in enumerate(levels):
+        shape = 1, rate * channels
+        noise = np.random.default_rng(second).normal(0, level, shape).astype(np.int16)
+        sound = av.AudioFrame.from_ndarray(noise, "s16", layout)
+        sound.sample_rate, sound.pts = rate, second * rate
+        file.mux(track.encode(sound))
+    file.mux(track.encode(None))
+
+
+@pytest.mark.parametrize("name", ["a.mp4", "a.mkv", "a.ts"])
+def test_how_much_of_a_video_has_sound(name: str, tmp_path: Path) -> None:
+    """A silent track is none; its frames are coded in few bytes."""
+    loud, half, silent = [2000] * 4, [2000, 2000], [0] * 4
+    found = [with_sound(tmp_path / name, 16000, levels) for levels in (loud, half, silent)]
+    assert [of["sound"] for of in found] == pytest.approx([1, 0.5, 0], abs=0.26)
+    assert found[0]["sound"] > found[1]["sound"] + 0.2
+    assert [of["holds"] for of in found] == [["pictures", "sound"]] * 2 + [["pictures"]]
+
+
+def test_the_facts_name_the_place_and_whether_there_is_a_date(tmp_path: Path) -> None:
+    when = {"creation_time": "2019-05-04T10:11:12Z"}
+    there = with_sound(tmp_path / "a.mp4", 16000, [99], **when, location="+48.1000-011.5000/")
+    assert ("place" in there["holds"], there["created"]) == (True, True)
+    nowhere = with_sound(tmp_path / "b.mp4", 16000, [99])
+    assert ("place" in nowhere["holds"], nowhere["created"]) == (False, False)
+
+
+@pytest.mark.skipif(
+    not hasattr(av.container.OutputContainer, "add_attachment"), reason="this PyAV attaches no file"
+)
+def test_the_facts_name_languages_of_subtitles_chapters_and_attachments(tmp_path: Path) -> None:
+    source = write_scene(tmp_path / "a.mkv", 1, 2)
+    plain = read(source).facts
+    assert (plain["holds"], plain["written"]) == (["pictures"], [])
+    (tmp_path / "a.srt").write_text("1\n00:00:00,000 --> 00:00:01,000\nGuten Tag\n")
+    olds = [av.open(str(tmp_path / name)) for name in ("a.mkv", "a.srt")]
+    with olds[0], olds[1], av.open(str(tmp_path / "b.mkv"), "w") as new:
+        made: Any = new  # the types of PyAV differ between versions
+        stream, text = (copied_stream(new, old.streams[0]) for old in olds)
+        text.metadata["language"] = "deu"
+        made.add_attachment("a.ttf", "application/x-truetype-font", b"font")
+        chapter = {"time_base": Fraction(1, 1000), "metadata": {}}
+        times = (0, 1000), (1000, 2000)
+        made.set_chapters(
+            [{"id": k, "start": a, "end": b, **chapter} for k, (a, b) in enumerate(times, 1)]
+        )
+        for old, track in zip(olds, (stream, text)):
+            for packet in old.demux(old.streams[0]):
+                if packet.size:
+                    packet.stream = track
+                    new.mux(packet)
+    facts = read(tmp_path / "b.mkv").facts
+    assert facts["holds"] == ["pictures", "subtitles", "attachments", "chapters"]
+    assert facts["written"] == ["deu"]
 
 
 @pytest.mark.parametrize(

@@ -140,9 +140,12 @@ def test_a_removal_of_what_only_that_video_has_is_doubtful() -> None:
         "no sound 2,no subtitles": [(loud, both)],
         "": [(loud, mute), (mute, mute), (both, loud), (unknown, loud), (mute, unknown)],
         "language": [({"languages": ["eng"]}, {"languages": ["deu"]})],
+        "language of subtitles": [({"written": ["eng"]}, {"written": ["deu", "eng"]})],
+        "less sound": [({"sound": 0.4}, {"sound": 1.0}), ({"sound": 0.93}, {"sound": 0.99})],
     }
     doubts[""] += [({"languages": ["deu", "eng"]}, {"languages": ["deu"]})]
     doubts[""] += [({"languages": []}, {"languages": ["deu"]})]
+    doubts[""] += [({"sound": 0.97}, {"sound": 1.0}), (unknown, {"sound": 1.0})]
     for words, cases in doubts.items():
         assert {doubt({**kept, **measured}, {**gone, **measured}) for kept, gone in cases} == {
             words
