@@ -59,7 +59,7 @@ MAX_MEASURED_SIDE = 5000  # pixels a side, to compare copies
 STRIP = 256  # rows that are copied at once
 COLOURS, TINTS = 200, 8  # pixels a side, of which colours are taken; of the fact "tints"
 LOSSLESS, SHOWN, DEEP = "lossless", "shown", "deep"  # what `_opened` adds to `info`
-FACTS = 10  # the version of what `measured` returns: must change with it
+FACTS = 11  # the version of what `measured` returns: must change with it
 PAPER = 208  # the least level of grainy white
 FLAT = 0.8  # share of pixels equal to the next one, in a drawing; a dithered photo has fewer
 CODECS = dict.fromkeys(("JPEG", "MPO", "HEIF"), 1)
@@ -88,10 +88,26 @@ OTHER_DECODERS = {  # by format, as Pillow names it: first bytes, and how to get
     "JXL": (rb"\xff\x0a|\0\0\0\x0cJXL ", "convert JPEG XL to another format"),
 }
 ORIENTATION, EXIF, TAKEN, CHANGED, GPS = 0x112, 0x8769, 0x9003, 0x132, 0x8825  # tags
+SHOT = 0x9003, 0x9291, 0x829A, 0x9204  # date and its fraction, exposure and its bias
 # A title, description, keyword or rating, or how a picture was generated: of EXIF, PNG and XMP.
-TEXTS = {*["Title", "Description", "parameters", "prompt", "workflow"], *range(40091, 40096), 270}
+TEXTS = {"Title", "Description", "parameters", "prompt", "workflow", *range(40091, 40096)}
+TEXTS |= {270, 0x4746}
+USER, COMMENTS = 0x9286, ("comment", "Comment")  # tag of EXIF, which begins with 8 bytes; others
+BY_PROGRAMS = re.compile(
+    rb"(?i)creat|made (?:by|with)|written|software|gimp|adobe|lav[cf]|jpeg|quality|optimi|compress"
+    rb"|technolog|version|http|www"
+)
 IPTC, XMP = b"8BIM\x04\x04", b"<x:xmpmeta"
-XMP_TEXT = re.compile(rb"dc:(?:title|description|subject)|xmp:Rating\W{1,2}[1-5]|lr:hierarchical")
+IN_XMP = {  # what a file holds: how this begins in XMP
+    "text": rb"dc:(?:title|description|subject)|xmp:Rating\W{1,2}[1-5]|lr:hierarchical|xmp:Label"
+    rb"|mwg-rs:Name|PersonDisplayName|PersonInImage|TagsList|LastKeyword|exif:UserComment"
+    rb"|photoshop:(?:Headline|City|State|Country|Instructions)|Iptc4xmpCore:Location",
+    "place": rb"exif:GPSLatitude",
+    "edits": rb"\A(?!.*crs:AlreadyApplied\W{1,2}True).*crs:Has(?:Settings|Crop)\W{1,2}True",
+    "panorama": rb"GPano:ProjectionType",
+    "depth": rb"GDepth:|Semantic\W{1,2}Depth",
+}
+PATTERNS = {word: re.compile(pattern, re.DOTALL) for word, pattern in IN_XMP.items()}
 MAX_XMP = 1 << 16  # bytes that are searched
 LAYERS, DNG = 37724, 50706  # tags of TIFF: layers of Photoshop; the version of a raw file
 # Files of cameras that look like TIFF, and of which Pillow decodes only a preview.
@@ -101,6 +117,7 @@ RAW = {
 }
 # A video behind a picture, as cameras of telephones write it.
 VIDEO = re.compile(rb"\0\0\0.ftyp(?:mp4|isom|iso\d|qt  |avc1|M4V|3gp)", re.DOTALL)
+SOUND = b"WAVEfmt "  # behind it, of other cameras
 SEARCHED = 64 << 20  # bytes of a file in which it is looked for
 DATE = re.compile(r"(\d{4}):(\d\d):(\d\d) (\d\d:\d\d:\d\d)")
 
@@ -218,12 +235,12 @@ def measured(path: bytes) -> originals.Facts:
     with _opened(path, "RGB", MAX_MEASURED_SIDE) as (image, _):
         with open(path, "rb") as file:
             data = file.read(SEARCHED)
-        more = ["video"] * bool(VIDEO.search(data, 32))
+        more = ["video"] * bool(VIDEO.search(data, 32)) + ["sound"] * (SOUND in data)
         facts: originals.Facts = {**_measured(image), "file": digest_of(path).hex()}
         shown = facts["file"] if facts["frames"] > 1 else f"{_checksum(image):08x}"
         facts.update(shown=shown, sketch=sketch_of(path))
-        more += ["text"] * ("text" not in facts["holds"] and _has_text(data))
-        return {**facts, "holds": facts["holds"] + more}
+        more += _in_xmp(data) + ["text"] * (IPTC in data)
+        return {**facts, "holds": [*dict.fromkeys(facts["holds"] + more)]}
 
 
 def _checksum(image: Image.Image) -> int:
@@ -263,8 +280,12 @@ def _measured(image: Image.Image) -> originals.Facts:
         "transparency": bool((np.asarray(colours.getchannel("A")) < 255).any()),
         "layers": LAYERS in getattr(image, "tag_v2", ()) or (image.format == "PSD" and several),
         "other picture": image.format == "MPO" and several,
+        "sizes": len(image.info.get("sizes", ())) > 1,  # of an icon
+        "depth": bool(image.info.get("depth_images")),
+        "CMYK": image.mode == "CMYK",
+        "profile": _has_profile(image),
         "place": bool(said.get(GPS)),
-        "text": any(said.get(name) for name in TEXTS),
+        "text": _has_text(said),
     }
     flat = (np.diff(grey, axis=1) == 0).mean()
     tables = getattr(image, "quantization", None) or {0: [0] * 64}
@@ -288,10 +309,39 @@ def _measured(image: Image.Image) -> originals.Facts:
     }
 
 
-def _has_text(data: bytes) -> bool:
-    """Return whether a file has a title, keywords or a rating, as XMP or IPTC."""
+def _in_xmp(data: bytes) -> list[str]:
+    """Return words for what a file has as XMP: a text, a place, edits, ….
+
+    >>> _in_xmp(b"<x:xmpmeta xmp:Rating='5' crs:HasCrop='True' crs:AlreadyApplied='True'>")
+    ['text']
+    """
     start = data.find(XMP)
-    return IPTC in data or (start >= 0 and bool(XMP_TEXT.search(data, start, start + MAX_XMP)))
+    xmp = data[start : start + MAX_XMP] if start >= 0 else b""
+    xmp = xmp[: xmp.find(b"</x:xmpmeta")]
+    return [word for word, pattern in PATTERNS.items() if pattern.search(xmp)]
+
+
+def _has_text(said: dict[Any, Any]) -> bool:
+    """Return whether a person, as it seems, has written something into a file.
+
+    >>> _has_text({"comment": b"Ada at the lake"}), _has_text({"comment": b"Created with GIMP"})
+    (True, False)
+    """
+    if any(str(said.get(name) or "").strip() for name in TEXTS):
+        return True
+    user, *others = (_bytes(said.get(name, b"")) for name in (USER, *COMMENTS))
+    two_words = (of for of in others if len(of.split()) > 1)
+    return bool(user[8:].strip(b"\0 ")) or any(not BY_PROGRAMS.search(of) for of in two_words)
+
+
+def _bytes(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
+
+
+def _has_profile(image: Image.Image) -> bool:
+    """Return whether colours look otherwise without the profile of a file: it is not sRGB."""
+    profile = _bytes(image.info.get("icc_profile") or b"")
+    return bool(profile) and b"sRGB" not in profile.replace(b"\0", b"") and image.mode != "L"
 
 
 def _small(image: Image.Image) -> tuple[NDArray[np.uint8], dict[int, Any]]:

@@ -279,6 +279,12 @@ def behind(image: Image.Image, path: Path) -> None:
         file.write(b"\0\0\0\x18ftypmp42" + bytes(9000))
 
 
+def heard(image: Image.Image, path: Path) -> None:
+    image.save(path, quality=90)
+    with path.open("ab") as file:
+        file.write(b"RIFF\0\x10\0\0WAVEfmt " + bytes(9000))
+
+
 def pages(path: Path, *images: Image.Image, **options: Any) -> None:
     images[0].save(path, save_all=True, append_images=images[1:], **options)
 
@@ -301,17 +307,36 @@ def tagged(image: Image.Image, path: Path) -> None:
     image.save(path, quality=90, exif=tags)
 
 
-def described(image: Image.Image, path: Path) -> None:
-    image.save(path, quality=90)
-    xmp = b"http://ns.adobe.com/xap/1.0/\0<x:xmpmeta><dc:subject>Ada</dc:subject></x:xmpmeta>"
+def described(text: str) -> Callable[[Image.Image, Path], object]:
+    """Return a function that writes a JPEG file with a text of XMP."""
+    xmp = f"http://ns.adobe.com/xap/1.0/\0<x:xmpmeta>{text}</x:xmpmeta>".encode()
     segment = b"\xff\xe1" + (len(xmp) + 2).to_bytes(2, "big") + xmp
-    path.write_bytes(path.read_bytes()[:2] + segment + path.read_bytes()[2:])
+
+    def write(image: Image.Image, path: Path) -> None:
+        image.save(path, quality=90)
+        path.write_bytes(path.read_bytes()[:2] + segment + path.read_bytes()[2:])
+
+    return write
+
+
+def with_tag(tag: int, value: Any, ifd: int = 0) -> Callable[[Image.Image, Path], object]:
+    """Return a function that writes a JPEG file with a tag of EXIF."""
+    tags = Image.Exif()
+    (tags.get_ifd(ifd) if ifd else tags)[tag] = value
+    return lambda image, path: image.save(path, quality=90, exif=tags)
 
 
 def commented(image: Image.Image, path: Path) -> None:
     notes = PngInfo()
     notes.add_text("parameters", "a cat on a mat")
     image.save(path, pnginfo=notes)
+
+
+def said(image: Image.Image, path: Path) -> None:
+    image.save(path, quality=90, comment="Ada at the lake")
+
+
+WIDE_COLOURS = b"d" * 36 + b"acsp" + b"Display P3" * 9  # the head of a profile, and its name
 
 
 def beside_notes(image: Image.Image, path: Path) -> None:
@@ -321,6 +346,11 @@ def beside_notes(image: Image.Image, path: Path) -> None:
 
 HELD: dict[str, tuple[Callable[[Image.Image, Path], object], Change, str]] = {
     "no video": (behind, lambda image: image, "jpg"),
+    "no sound": (heard, lambda image: image, "jpg"),
+    "no sizes": (
+        lambda image, path: image.resize((96, 96)).save(path, "ICO", sizes=[(48, 48), (96, 96)]),
+        *(lambda image: image.resize((96, 96)), "png"),
+    ),
     "no other picture": (
         lambda image, path: pages(path, image, ImageOps.mirror(image), format="MPO", quality=90),
         *(lambda image: image, "jpg"),
@@ -332,7 +362,34 @@ HELD: dict[str, tuple[Callable[[Image.Image, Path], object], Change, str]] = {
     "no 16 bits": (lambda image, path: deep(image).save(path), lambda im: im.convert("L"), "png"),
     "no sidecar": (beside_notes, lambda image: image, "jpg"),
     "no place": (tagged, lambda image: image, "jpg"),
-    "no text": (described, lambda image: image, "jpg"),
+    **{
+        f"no text, XMP {text}": (described(text), lambda image: image, "jpg")
+        for text in (
+            "<dc:subject>Ada</dc:subject>",
+            '<rdf:li mwg-rs:Name="Ada" mwg-rs:Type="Face"/>',
+            "<MPReg:PersonDisplayName>Ada</MPReg:PersonDisplayName>",
+            "<Iptc4xmpExt:PersonInImage><rdf:Bag>Ada</rdf:Bag></Iptc4xmpExt:PersonInImage>",
+            "<digiKam:TagsList><rdf:li>family/Ada</rdf:li></digiKam:TagsList>",
+            "<MicrosoftPhoto:LastKeywordXMP>Ada</MicrosoftPhoto:LastKeywordXMP>",
+            '<rdf:Description xmp:Label="Red">',
+            '<rdf:Description photoshop:Headline="Wedding">',
+        )
+    },
+    "no text, EXIF": (with_tag(0x9286, b"ASCII\0\0\0Ada", pictures.EXIF), lambda im: im, "jpg"),
+    "no text, stars": (with_tag(0x4746, 4), lambda image: image, "jpg"),
+    "no text, comment": (said, lambda image: image, "jpg"),
+    "no place, XMP": (described('exif:GPSLatitude="12,3.5N"'), lambda image: image, "jpg"),
+    "no edits": (described('crs:HasSettings="True" crs:CropTop="0.1"'), lambda im: im, "jpg"),
+    "no panorama": (described('GPano:ProjectionType="cylindrical"'), lambda image: image, "jpg"),
+    "no depth": (described('GDepth:Format="RangeLinear"'), lambda image: image, "jpg"),
+    "no CMYK": (
+        lambda image, path: image.convert("L").convert("CMYK").save(path, quality=90),
+        *(lambda image: image.convert("L"), "jpg"),
+    ),
+    "no profile": (
+        lambda image, path: image.save(path, quality=90, icc_profile=WIDE_COLOURS),
+        *(lambda image: image, "jpg"),
+    ),
     "no text, PNG": (commented, lambda image: image, "png"),
     "no transparency": (
         lambda image, path: seen_through(image).save(path),
@@ -352,6 +409,24 @@ def test_of_equal_pictures_the_file_that_holds_more_is_kept(
     (more, less), order = compare([tmp_path / f"{name}.{suffix}" for name in "za"])
     assert order == [0, 1]
     assert (doubt(more, less), doubt(less, more)) == ("", word.partition(",")[0])
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda image, path: image.save(path, comment="CREATOR: gd-jpeg v1.0 (using IJG JPEG v62)"),
+        lambda image, path: image.save(path, icc_profile=b"d" * 36 + b"acsp sRGB IEC61966-2.1"),
+        with_tag(0x9286, b"ASCII\0\0\0" + bytes(9) + b"  ", pictures.EXIF),
+        with_tag(0x4746, 0),
+        described('mwg-rs:Type="Face" crs:AlreadyApplied="True" crs:HasSettings="True"'),
+        described('xmp:Rating="0"'),
+    ],
+)
+def test_what_programs_write_into_every_file_is_nothing_to_lose(
+    write: Callable[[Image.Image, Path], object], scene: Image.Image, tmp_path: Path
+) -> None:
+    write(scene, tmp_path / "a.jpg")
+    assert pictures.measured(os.fsencode(tmp_path / "a.jpg"))["holds"] == []
 
 
 def test_a_file_of_several_pages_is_a_doubtful_copy_unless_it_is_equal(
