@@ -145,6 +145,7 @@ def valued(batch: Batch, texts: list[str | None], shifts: bool) -> Batch:
         found,
         without_shingles=batch.without_shingles,
         halved=batch.halved,
+        repeating=batch.repeating,
         without_value=len(texts) - len(some),
         left_ids=(*batch.left_ids, *(id_ for id_, t in zip(batch.ids, texts) if t is None)),
     )

@@ -58,6 +58,9 @@ Row = dict[str, Any]
 Line = Union[bytes, Row, flaws.BadLine]  # a JSON line, or a row; b"" is a blank one of either
 Lines = Union[bytes, "list[Line]"]  # a block of JSON lines, or some rows
 
+REPEATS = 4  # of each run of words, on average; prose has 1.1, a log 2, a grid of 0 and 1 hundreds
+LONG = 32  # shingles
+
 
 class FlawError(ValueError):
     """Raised for a line that is not a record; its message is the reason."""
@@ -108,12 +111,15 @@ def batch_of_texts(
         values, sizes = shingler.many(list(map(clean, mended)))
     full = np.flatnonzero(sizes)
     numbers = np.array([record.number for record in texts], dtype=np.uint64)
+    sets = gather(values, sizes[full])
+    few = (sizes[full] >= LONG) & (sizes[full] >= REPEATS * sets.sizes)
     return Batch(
         [texts[i].id for i in full.tolist()],
-        gather(values, sizes[full]),
+        sets,
         tuple(numbers[sizes == 0].tolist()),
         numbers[full],
         halved=halved,
+        repeating=int(few.sum()) if shingler.unit == "word" and shingler.width > 1 else 0,
         left_ids=tuple(texts[i].id for i in np.flatnonzero(sizes == 0).tolist()),
     )
 
@@ -128,7 +134,8 @@ def _together(texts: Batch, integers: list[Record], gather: flaws.Gather) -> Bat
     ids = [*texts.ids, *(record.id for record in integers)]
     batch = Batch(ids, both, places=places).take(np.argsort(places))
     left, halved = texts.without_shingles, texts.halved
-    return replace(batch, without_shingles=left, left_ids=texts.left_ids, halved=halved)
+    batch = replace(batch, without_shingles=left, left_ids=texts.left_ids, halved=halved)
+    return replace(batch, repeating=texts.repeating)
 
 
 def text_lines(block: bytes) -> Iterator[Record]:

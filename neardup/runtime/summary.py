@@ -34,6 +34,7 @@ ONE_ID = "records of one id"  # if most records of a stage have this id; not sho
 FEW = 10  # no warning about so few records of one id
 SINGLE = "texts of a single shingle"
 HALVED = "texts with half a surrogate pair, read as U+FFFD"
+REPEATING = "texts of few words, much repeated, in any order"
 FEW_SINGLE = 10  # a warning is printed if one in ten records is such a text
 WITHOUT_VALUE = "records without a value of --within or --across, compared with none"
 OLD_RECORDS = "… old ones"
@@ -55,6 +56,7 @@ ORDER = (
     "records without shingles",
     WITHOUT_VALUE,
     HALVED,
+    REPEATING,
     "keys",
     "records without a key",
     SHUFFLED,
@@ -102,6 +104,7 @@ TROUBLE = (
         "records without shingles",
         WITHOUT_VALUE,
         HALVED,
+        REPEATING,
         "records without a key",
         REPEATED,
         SHARED_IDS,
@@ -166,6 +169,8 @@ def describe(
         notes["bad lines"] = f"  ({', '.join(reasons)})"
     if ids := sorted(filter(None, (report.get("repeated") for report in reports))):
         notes[REPEATED] = f"  ({first_repeated(ids[0], decided=REMOVED in counts)})"
+    if REPEATING in counts:
+        notes[REPEATING] = f"  (their order does not count; {to_add('--shingle', 'word:20')})"
     if SHARED_IDS in counts:
         notes[SHARED_IDS] = f"  ({such_as(counts)})"
     promises = [(report["ended"], report["promise"]) for report in reports if report["promise"]]
@@ -201,7 +206,9 @@ def _in_short(
     began = min(report["started"] for report in reports)
     seconds = f"{max(report['ended'] for report in reports) - began:.1f} seconds"
     trouble = [
-        f"{many(counts[name], name)}{notes.get(name, '')}" for name in TROUBLE if counts.get(name)
+        f"{many(counts[name], name)}{notes.get(name, '')}"
+        for name in TROUBLE
+        if counts.get(name) and RENAMED.get(name, name)
     ]
     if wrote is None:
         others = {*TROUBLE, OLD_RECORDS, COMPILED}
@@ -251,7 +258,7 @@ def _all_counts(
     promise: str,
 ) -> list[str]:
     """Return the long summary: the counts in ORDER, the scheme's promise, and seconds per stage."""
-    shown = [name for name in ORDER if name in counts]
+    shown = [name for name in ORDER if name in counts and RENAMED.get(name, name)]
     lines = [f"{RENAMED.get(n, n):33} {counts[n]:>10,}{notes.get(n, '')}" for n in shown]
     if promise:
         decided = "; decided on the pairs that were found" * bool(

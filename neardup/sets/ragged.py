@@ -314,6 +314,7 @@ class Batch:
     # uint64 (n, R), or (0, 0): values of R fields, for `lines.tagged_ids`.
     ranks: np.ndarray = field(default_factory=partial(np.empty, (0, 0), np.uint64))
     halved: int = 0  # texts with half a surrogate pair
+    repeating: int = 0  # texts that are mostly repeats of a few shingles
     without_value: int = 0  # records left out, without a value of --within or --across
     left_ids: tuple[bytes, ...] = ()  # of those, and of records without shingles
 

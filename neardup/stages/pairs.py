@@ -181,6 +181,8 @@ def parsed(
             counters.add(summary.SINGLE, single)
         if batch.halved:
             counters.add(summary.HALVED, batch.halved)
+        if batch.repeating:
+            counters.add(summary.REPEATING, batch.repeating)
         if batch.without_value:
             counters.add(summary.WITHOUT_VALUE, batch.without_value)
         if block.first < NEW:

@@ -1,6 +1,7 @@
 """Characters that nobody sees, and halves of characters, hide no duplicate on any engine."""
 
 import json
+import random
 import sys
 import unicodedata
 from pathlib import Path
@@ -167,3 +168,24 @@ def test_the_library_reads_halves_and_marks() -> None:
     assert [pair[:2] for pair in neardup.pairs(texts)] == [(0, 1), (2, 3), (2, 4), (3, 4)]
     assert [pair[:2] for pair in neardup.pairs(["\ud83d", "\ud83d", "x"])] == [(0, 1)]
     assert [pair[:2] for pair in neardup.pairs([["\ud83d"], ["\ud83d"], ["x"]])] == [(0, 1)]
+
+
+GRIDS = "".join(
+    json.dumps({"id": i, "text": " ".join(random.Random(i).choices("01", k=300))}) + "\n"
+    for i in range(3)
+).encode()
+FEW = "of few words, much repeated, in any order"
+
+
+@pytest.mark.parametrize("engine", ["pipe", "local", "inline"])
+def test_texts_whose_order_is_lost_are_counted(engine: str, tmp_path: Path) -> None:
+    """As sets of runs of three words, all grids of 0 and 1 are equal."""
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(GRIDS + LINES)
+    more = ["--scheme=minhash"] * (engine == "local")
+    found, counted = ran(engine, ["--input=jsonl", *more], path, tmp_path)
+    assert found.startswith(b"0\t1\t1.000000\n0\t2\t1.000000\n1\t2\t1.000000\n")
+    assert f"3 texts {FEW}" in counted.err or counted.count(f"texts {FEW}") == 3
+    found, counted = ran(engine, ["--input=jsonl", *more, "--shingle=word:20"], path, tmp_path)
+    assert b"0\t1" not in found
+    assert FEW not in counted.err

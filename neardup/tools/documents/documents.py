@@ -40,8 +40,8 @@ from neardup.reading.folder_walk import Walk, path_id, path_of
 from neardup.reading.shingling import Shingler, canonical
 from neardup.reading.table_rows import LineTable, fields_table, json_row
 from neardup.reading.tally import BODY_ALONE, FEW_WORDS, NO_PART, TEXT_ALONE, Rules, Tally
-from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
-from neardup.runtime import VERSION
+from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT, REPEATS
+from neardup.runtime import VERSION, summary
 from neardup.runtime.flags import flags
 from neardup.runtime.program import StageError, UsageError, not_one_of, one_of, write_to
 from neardup.runtime.summary import MAX_BAD, QUIET, VERBOSE, in_words, many
@@ -94,7 +94,6 @@ REMOVALS = [OUTPUTS[name] for name in answer_file.PATHS]
 SHORT_TEXT, SHORT_PAGE = 200, 2000  # characters, without and with --clean; longer ones have words
 SHORT = {0: "without a word", 1: "of one shingle at most, found only if equal"}
 RUN = Shingler.parse("word:3")
-REPEATS = 4  # of each run of words, on average; prose has 1.1, a log 2, a grid of 0 and 1 hundreds
 LAST_SECOND = 253402300799  # of the year 9999
 DESCRIPTION = """Find similar text files: plain text, HTML, source code.
 
@@ -223,6 +222,8 @@ def find(
             answer.write(source)
         return
     paths, kept = args.output == "kept" or args.null, args.output == "kept"
+    if not args.unit:
+        summary.RENAMED[summary.REPEATING] = ""  # these are named with FEW_WORDS
     loud = {QUIET: ["-q"], VERBOSE: ["-v"]}.get(args.verbosity, ["-q"] if paths else [])
     words, found = [*_words(args, options), *loud], AnswerLines(walk, kept, args.null, unread)
     more: Iterable[bytes] = ()
