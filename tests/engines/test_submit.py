@@ -224,14 +224,83 @@ def test_a_failed_job_beside_that_of_another_run(file: str, stays: bool, tmp_pat
     assert ("fs -rm " in asked) != stays
 
 
+def cluster_with_folders(tmp_path: Path, fails: str = "") -> dict[str, str]:
+    """Return the environment of a Hadoop whose files are in a folder here.
+
+    Its jobs write five bytes; one fails if its command has the text `fails`.
+    """
+    done = "Running job: job_1_0001\\nJob job_1_0001 completed successfully\\n"
+    counts = "\\t\\tBytes Written=5\\n\\tneardup\\n\\t\\trecords=9\\n\\t\\tkeys=90\\n"
+    output = 'out=${all#*-output }; out=.${out%% *}; mkdir -p "$out"; echo 1234 >"$out/part-00000"'
+    (tmp_path / "files").mkdir(exist_ok=True)
+    return fake_hadoop(
+        tmp_path,
+        f'cd {tmp_path}/files; all="$*"; case "$all" in',
+        f'"fs -ls -R /in") echo "{FILE} /in/a.txt" ;;',
+        f'"fs -ls -R "*) shift 3; for f; do [ ! -e .$f/part* ] || echo "{FILE} $f/part"; done ;;',
+        '"fs -test -e "*) [ -e ".$4" ] ;;',
+        '"fs -put - "*) cat >".$4" ;;',
+        '"fs -cat "*) cat .$3 ;;',
+        '"fs -rm "*) shift; for name; do case $name in -*) ;; *) rm -r .$name ;; esac; done ;;',
+        f'jar*"{fails or "no such text"}"*) echo "Running job: job_1_0002" >&2; exit 1 ;;',
+        f"jar*) {output}; printf '{done}{counts}' >&2 ;;",
+        "esac",
+    )
+
+
+@pytest.mark.first_case
+@pytest.mark.parametrize(
+    ("changed", "again"),
+    [([], 1), (["--reducers=3", "--memory=4096"], 1), (["--threshold=0.8"], 2), (["-D", "a=b"], 2)],
+)
+def test_a_job_that_an_earlier_run_has_finished(
+    changed: list[str], again: int, tmp_path: Path
+) -> None:
+    """It is not run again, unless what determines its output has changed."""
+    words = [*RUN_HADOOP, "--rounds=2", "/in", "/out"]
+    failed = run(words, tmp_path, **cluster_with_folders(tmp_path, fails="/mapper.py"))
+    assert failed.code == 1
+    *_, kept, _ = failed.err.splitlines()
+    assert kept.startswith("Finished jobs are kept, and the same line goes on from them.  To rem")
+    assert len(folders := [*(tmp_path / "files").iterdir()]) == 1
+
+    env = cluster_with_folders(tmp_path)
+    result = run([*words, *changed], tmp_path, **env)
+    assert result.code == 0, result.err
+    asked = was_asked(tmp_path)
+    jobs = [line for line in asked if line.startswith("jar ")]
+    assert len(jobs) == 2 + again
+    left = [path for path in (tmp_path / "files").iterdir() if path.name != "out"]
+    if again == 1:
+        assert f"shared: an earlier run has finished this job; see /{folders[0].name}" in result.err
+        assert f"/{folders[0].name}/shared#shared-keys" in jobs[-1]
+        assert left == []
+    else:
+        assert left == folders  # of a run that may yet go on
+    removing = kept.partition(": ")[2]
+    subprocess.run(shlex.split(removing), check=again > 1, env={**os.environ, **env})
+    assert [path.name for path in (tmp_path / "files").iterdir()] == ["out"]
+
+
+def test_a_finished_job_with_less_than_it_wrote_is_run_again(tmp_path: Path) -> None:
+    words = [*RUN_HADOOP, "--rounds=2", "/in", "/out"]
+    assert run(words, tmp_path, **cluster_with_folders(tmp_path, fails="/mapper.py")).code == 1
+    (part,) = (tmp_path / "files").rglob("part-*")
+    part.unlink()
+    result = run(words, tmp_path, **cluster_with_folders(tmp_path))
+    assert result.code == 0
+    assert "an earlier run has finished" not in result.err
+    assert sum(line.startswith("jar ") for line in was_asked(tmp_path)) == 4
+
+
 @pytest.mark.slow
 @some("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], signal.SIGTERM)
 def test_what_is_stopped_ends_its_job(number: int, tmp_path: Path) -> None:
     """An interrupted run kills its job and removes its own folder."""
     _, asked = stopped(number, [], tmp_path)
-    between = value(asked[1].split(), "-output").removesuffix("/sums")
+    between = value(asked[2].split(), "-output").removesuffix("/sums")
     assert re.fullmatch("/_neardup-[0-9a-f]{16}.out", between)
-    assert asked[2:] == ["job -kill job_1_0001", f"fs -rm -r -f -skipTrash {between}"]
+    assert asked[3:] == ["job -kill job_1_0001", f"fs -rm -r -f -skipTrash {between}"]
 
 
 @pytest.mark.slow
@@ -312,9 +381,9 @@ def test_two_runs_into_one_folder(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_is_detached_leaves_its_job_alone(tmp_path: Path) -> None:
     said, asked = stopped(signal.SIGINT, ["--detach"], tmp_path)
-    between = value(asked[1].split(), "-output").removesuffix("/sums")
+    between = value(asked[2].split(), "-output").removesuffix("/sums")
     hadoop = f"{tmp_path}/bin/hadoop"
-    assert len(asked) == 2
+    assert len(asked) == 3
     assert said[-2:] == [
         f"The job is still running; to end it: {hadoop} job -kill job_1_0001",
         f"and then, to remove what it has written: {hadoop} fs -rm -r -skipTrash {between}",

@@ -7,6 +7,7 @@ import re
 import shlex
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +16,7 @@ import pytest
 
 from cluster import daemons
 from tests.support import hadoop_cluster
-from tests.support.engines import RUN_HADOOP, VIDEOS, environment, program
+from tests.support.engines import RUN_HADOOP, RUN_LOCAL, VIDEOS, environment, program, succeed
 
 pytestmark = pytest.mark.hadoop
 
@@ -122,3 +123,44 @@ def test_a_run_that_is_detached(client: Client, folder: str) -> None:
         subprocess.run(shlex.split(line), env=daemons.environment(), check=True, timeout=300)
     assert final_status(said) == "KILLED"
     assert hadoop_cluster.names_in(folder) == ["pairs.counts"]
+
+
+def test_the_same_line_goes_on_after_a_killed_run(tmp_path: Path) -> None:
+    """The jobs that a killed run has finished are not run again, and the answer is the same."""
+    data = VIDEOS.read_bytes()
+    new = hadoop_cluster.put(data, f"/in/{time.time_ns()}.txt")
+    hadoop_cluster.hadoop("fs", "-touch", "-m", "-t", "20260131:090000", new)
+    folder = hadoop_cluster.new_output()
+    words = ["--exact", "--output=kept", "--reducers=2", new, f"{folder}/clean"]
+    waits = program(
+        tmp_path / "python",
+        'case "$*" in *mapper.py*) sleep 300;; esac',
+        f'exec {hadoop_cluster.PYTHON} "$@"',
+    )
+    said = tmp_path / "said"
+    with said.open("wb") as stderr:
+        process = subprocess.Popen(
+            [*RUN_HADOOP, "--python", waits, *words],
+            stderr=stderr,
+            env={**daemons.environment(), **environment(tmp_path)},
+            start_new_session=True,
+        )
+    try:
+        hadoop_cluster.wait_for(lambda: said.read_text().count(" map 0% ") == 3, 900)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    number = re.findall(r"Running job: (job_\w+)", said.read_text())[-1]
+    daemons_kill = [str(daemons.HOME / "bin" / "mapred"), "job", "-kill", number]
+    subprocess.run(daemons_kill, env=daemons.environment(), check=True, timeout=300)
+
+    again = hadoop_cluster.attempt(
+        [*RUN_HADOOP, "--python", hadoop_cluster.PYTHON, *words], tmp_path
+    )
+    assert again.code == 0, again.err
+    for name, done in {"sums": True, "counts": True, "pairs": False, "decided": False}.items():
+        assert (f"\n{name}: an earlier run has finished this job" in f"\n{again.err}") == done
+    assert again.err.count("Running job: ") == 3  # pairs, decision, kept lines
+    assert hadoop_cluster.names_in(folder) == ["clean"]
+    here = succeed([*RUN_LOCAL, "--exact", "--output=kept", VIDEOS], tmp_path)
+    assert hadoop_cluster.lines_in(f"{folder}/clean") == here.out

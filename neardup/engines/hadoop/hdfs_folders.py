@@ -10,7 +10,7 @@ runs on this machine write to one folder, the later one stops.  A claim is a loc
 file; the lock ends with its process.
 
 *Between jobs*.  The name is random.  Hadoop skips names that begin with `_` when it reads a folder
-or a pattern, so that leftovers of a killed run are never taken for input.
+or a pattern, so that leftovers of a killed run are never taken for input; see job_sequence.py.
 
 *Archives* are shared by all jobs of the user.  A node unpacks a file of HDFS once, as long as its
 path and date stay the same.  So a copy is never rewritten, and its name contains a content hash.
@@ -105,10 +105,13 @@ def exists(folder: str) -> bool:
     return watching.fs("-test", "-e", folder).returncode == 0
 
 
-def between_jobs(output: str) -> str:
-    """Return a new name for the folder of the data between jobs, beside OUTPUT."""
+def between_jobs(output: str, run: str = "") -> str:
+    """Return the name of the folder of the data between jobs, beside OUTPUT: by default a new one.
+
+    run: what tells it from that of other runs
+    """
     parent, slash, name = (output.rstrip("/") or "/").rpartition("/")
-    return f"{parent}{slash}_neardup-{secrets.token_hex(8)}.{name}"
+    return f"{parent}{slash}_neardup-{run or secrets.token_hex(8)}.{name}"
 
 
 def remove_answers(outputs: list[str]) -> None:
@@ -143,40 +146,16 @@ def is_of_job(output: str, number: str) -> bool:
     return all(one and own.fullmatch(path_of(one["name"])) for one in found)
 
 
+def removing(folders: Sequence[str]) -> str:
+    """Return the line that removes folders for good."""
+    return shlex.join([watching.hadoop(), "fs", "-rm", "-r", "-skipTrash", *folders])
+
+
 def remove(folders: list[str], trash: bool = False) -> None:
     """Remove folders; if that fails, print the command that removes them."""
     command = [watching.hadoop(), "fs", "-rm", "-r", "-f", *["-skipTrash"] * (not trash), *folders]
     if not watching.succeeds(command):
         watching.say(f"Clean-up failed; run: {shlex.join(command)}")
-
-
-def clean_up(
-    jobs: Sequence[watching.Job],
-    between: str,
-    answers: dict[str, watching.Job],
-    detach: bool = False,
-) -> None:
-    """Kill the job of an unsuccessful run and remove its folders; if `detach`, only print commands.
-
-    between: the folder between jobs, or ""; answers: by folder, the job that writes it.
-    Another run may have made an answer's folder at the same time, unnoticed by Hadoop.
-    """
-    own = [between] * bool(between)
-    made = {folder: job for folder, job in answers.items() if job.number}
-    last = jobs[-1] if jobs else None
-    if last and last.may_run and (detach or not last.kill()):
-        watching.say(f"The job is still running; to end it: {shlex.join(last.killing())}")
-        removing = shlex.join([watching.hadoop(), "fs", "-rm", "-r", "-skipTrash", *own, *made])
-        if own or made:
-            watching.say(f"and then, to remove what it has written: {removing}")
-        return
-    for folder, job in made.items():
-        if job.succeeded or is_of_job(folder, job.number):
-            own.append(folder)
-        else:
-            watching.say(f"{folder} was written by another run; left unchanged")
-    if own and any(job.number for job in jobs):
-        remove(own)
 
 
 @contextmanager

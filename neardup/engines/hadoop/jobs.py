@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from neardup.engines.hadoop import hdfs_folders, shipping, sizes, watching
+from neardup.engines.hadoop.job_sequence import JobSequence, work
 from neardup.engines.pipe import PROPERTY
 from neardup.options.settings import counts_first
 from neardup.options.table import Options
@@ -59,6 +60,7 @@ class Submission:
     key_reducers: int = 0
     places: str = ""  # the file that lists the input files; "" if no task needs it
     listed: list[sizes.File] = field(default_factory=list)  # the input, if places are known
+    work: str = ""  # see job_sequence.work
     kept: dict[str, str] = field(default_factory=dict)  # archives on the cluster, by name in a task
 
 
@@ -346,40 +348,40 @@ BY_FIRST_FIELD = {
     "stream.num.map.output.key.fields": 2,
     "mapreduce.partition.keypartitioner.options": "-k1,1",
 }
+_ONLY_HOW = ("memory", "python", "reducers", "output")  # options that leave the data as it is
 PARTITIONER = ("-partitioner", "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner")
 
 
 class StepRun:
-    """A run of jobs in order; `between` is the temporary folder for data between them.
+    """A run of `jobs` in order.
 
-    args: of STEP_JOB_OPTIONS; kind: the first word of the jobs' names
+    args: of STEP_JOB_OPTIONS; kind: the first word of the jobs' names; listed: the input
     """
 
-    def __init__(self, args: Namespace, output: str, kind: str):
-        self.args, self.output, self.kind = args, output, kind
-        self.between = hdfs_folders.between_jobs(output)
+    def __init__(self, args: Namespace, output: str, kind: str, listed: Sequence[sizes.File]):
+        self.args, self.output, self.kind, self.listed = args, output, kind, listed
+        values = {name: vars(args)[name] for name in {*vars(args)} - {*_ONLY_HOW}}
+        self.work = work(listed, sorted(values.items()))
 
-    def run(self, commands: Sequence[Callable[[], list[str]]]) -> list[watching.Job]:
+    def run(self, commands: Mapping[str, Callable[[], list[str]]]) -> list[watching.Job]:
         """Run and return all jobs; the last writes OUTPUT.  Remove both folders after a failure.
 
-        commands: each returns a command line, once the jobs before it have succeeded
+        commands: each returns a job's command line, once the jobs before it have succeeded
         """
         if hdfs_folders.exists(self.output):
             raise StageError(f"{self.output} already exists; {ANOTHER}")
         with hdfs_folders.claimed([self.output]):
-            started: list[watching.Job] = []
+            self.jobs = JobSequence({self.output: [*commands][-1]}, self.work, if_exists=ANOTHER)
+            self.jobs.find_finished()
             try:
-                for command in commands:
-                    started.append(watching.Job(command(), if_exists=ANOTHER))
-                    started[-1].run()
-            except BaseException:
-                all_started = len(started) == len(commands)
-                answers = {self.output: started[-1]} if all_started else {}
-                hdfs_folders.clean_up(started, self.between, answers)
+                for name, command in commands.items():
+                    self.jobs.job(name, command())
+            except BaseException as error:
+                self.jobs.clean_up(error)
                 raise
-            hdfs_folders.remove([self.between])
+            self.jobs.remove()
             watching.succeeds(hdfs_folders.marking([self.output]))
-            return started
+            return [*self.jobs.started.values()]
 
     def task(self, *words: str) -> str:
         return command_of(self.args.python, f"{CODE}/{words[0]}", *words[1:])

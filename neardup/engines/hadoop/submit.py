@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neardup.engines.hadoop import hdfs_folders, jobs, shipping, sizes, watching
+from neardup.engines.hadoop.job_sequence import JobSequence, work
 from neardup.engines.pipe import PROPERTY, check_unchanged, checked, cluster_parser
 from neardup.lines.count_lines import read_counts
 from neardup.options.settings import counts_first, settings_before_counts, with_input
@@ -47,8 +48,8 @@ With --output kept or marked, each part of OUTPUT has the lines of one split of 
 the parts are not.  The first record is that of the first file by path, and of its first line.
 
 Separate several INPUTs by blanks; a comma may be used in a pattern only, as in {jan,feb}.
-Data between the jobs of a run is in _neardup-ID.OUTPUT beside OUTPUT, until the run ends.
-Ctrl-C also ends the job on the cluster, and removes what it has written.
+Finished jobs are in _neardup-ID.OUTPUT; after a failure or a kill, the same line goes on from them.
+Ctrl-C also ends the job on the cluster, and removes what the run has written.
 
 Needs HADOOP_HOME, or hadoop on the PATH; nodes need Python 3.9 or later, and numpy or --ship-numpy.
 """
@@ -107,14 +108,18 @@ def main(typed: str = f"./{NAME}") -> None:
             sys.stdout.buffer.write(os.fsencode(planned(asked).shown()))
             return
         jobs.keep_on_cluster(asked)
-        plan = planned(asked)
         with hdfs_folders.claimed(asked.answers):
             if asked.overwrite:
                 hdfs_folders.remove_answers(asked.answers)
-            elif plan.between:  # otherwise Hadoop refuses it when the first job starts
+            plan = planned(asked)
+            if plan.run.folder and not asked.overwrite:
+                # Otherwise Hadoop refuses it when the first job starts.
                 for folder in filter(hdfs_folders.exists, asked.answers):
+                    line = hdfs_folders.removing([folder])
+                    unfinished = f"; if a killed run has left it unfinished, type: {line}"
                     raise program.StageError(
                         f"{folder} already exists; --overwrite removes an earlier answer"
+                        f"{unfinished if plan.run.goes_on else ''}"
                     )
             carry_out(plan, asked)
 
@@ -167,6 +172,10 @@ def look_at_inputs(asked: jobs.Submission, temporary: Path) -> None:
         files = [*old, *new]
     else:
         files = sizes.listed([*asked.inputs, *asked.options.against])
+    if not asked.show:  # what is printed runs all jobs
+        options = asked.options
+        determines = (options, asked.define, asked.rounds)
+        asked.work = work(files, determines, options.counts, options.not_pairs)
     lines = sizes.line_bytes(files, settings_before_counts(asked.options))
     if asked.rounds == sizes.AUTO:
         asked.rounds = "2" if lines > sizes.WORTH_TWO_ROUNDS else "1"
@@ -179,27 +188,21 @@ def look_at_inputs(asked: jobs.Submission, temporary: Path) -> None:
 
 
 class Commands(NamedTuple):
-    """The commands of a run's jobs, in order, by name; and the job that writes each output folder.
-
-    between: the folder for data between jobs; "" if there is one job.
-    """
+    """The commands of a run's jobs, in order, by name."""
 
     commands: dict[str, list[str]]
-    answers: dict[str, str]
-    between: str
+    run: JobSequence
 
     def shown(self) -> str:
         lines = []
         for name, command in self.commands.items():
             lines.append(shlex.join(command))
             if name == KEYS:
-                larger = f"{sizes.MAP_MEMORY} if {self.between}/{KEYS} is over a quarter of it"
+                larger = f"{sizes.MAP_MEMORY} if {self.run.of(KEYS)} is over a quarter of it"
                 lines.append(f"# in the next command, raise {larger}:")
-        lines.append(shlex.join(hdfs_folders.marking([*self.answers])))
-        if self.between:
-            lines.append(
-                shlex.join([watching.hadoop(), "fs", "-rm", "-r", "-skipTrash", self.between])
-            )
+        lines.append(shlex.join(hdfs_folders.marking([*self.run.answers])))
+        if self.run.folder:
+            lines.append(hdfs_folders.removing([self.run.folder]))
         return "".join(f"{line}\n" for line in lines)
 
 
@@ -208,32 +211,28 @@ def planned(asked: jobs.Submission) -> Commands:
     output, *removed = asked.answers
     tokens_first, keys_first = counts_first(asked.options), asked.rounds == "2"
     kept = OUTPUTS[asked.options.output].rows
-    several = tokens_first or keys_first or asked.dedup or asked.decides
-    between = hdfs_folders.between_jobs(output) if several else ""
-    sums, counts, shared, pairs, decided = (
-        f"{between}/{name}" for name in (SUMS, COUNTS, KEYS, PAIRS, DECISION)
-    )
+    last = KEPT if kept else DECISION if asked.decides else DEDUP if asked.dedup else PAIRS
+    several = tokens_first or keys_first or last != PAIRS
+    run = JobSequence({output: last, **dict.fromkeys(removed, GONE)}, asked.work, several)
+    run.find_finished()
+    sums, counts, shared, pairs, decided = map(run.of, (SUMS, COUNTS, KEYS, PAIRS, DECISION))
     commands = {}
     if tokens_first:
         commands[SUMS] = jobs.sums_job(asked, sums)
         commands[COUNTS] = jobs.counts_job(asked, sums, counts)
     if keys_first:
         commands[KEYS] = jobs.shared_keys_job(asked, shared, counts)
-    last = not asked.dedup and not asked.decides
-    commands[PAIRS] = jobs.pairs_job(
-        asked, output if last else pairs, counts, shared if keys_first else ""
-    )
+    found = output if last == PAIRS else pairs
+    commands[PAIRS] = jobs.pairs_job(asked, found, counts, shared if keys_first else "")
     if asked.dedup:
         commands[DEDUP] = jobs.dedup_job(asked, pairs, output)
     if asked.decides:
         commands[DECISION] = jobs.decide_job(asked, pairs, decided if kept else output, counts)
     if kept:
         commands[KEPT] = jobs.keep_job(asked, decided, output)
-    answers = {output: [*commands][-1]}
     for folder in removed:
         commands[GONE] = jobs.removed_job(asked, decided, folder)
-        answers[folder] = GONE
-    return Commands(commands, answers, between)
+    return Commands(commands, run)
 
 
 def carry_out(plan: Commands, asked: jobs.Submission) -> None:
@@ -242,35 +241,30 @@ def carry_out(plan: Commands, asked: jobs.Submission) -> None:
     token_counting.with_cost_printed(settings, asked.options.verbosity)
     counters = Counters("job")
     counters.promise = settings.scheme.promise
-    started: dict[str, watching.Job] = {}
+    run = plan.run
     try:
         for name, command in plan.commands.items():
-            if name == PAIRS and KEYS in started:
-                mapped = started[KEYS].hadoop_counter("Bytes Written")
+            if name == PAIRS and KEYS in run.started:
+                mapped = run.started[KEYS].hadoop_counter(watching.WRITTEN)
                 command = jobs.with_room(command, asked.memory, mapped)
-            started[name] = watching.Job(command)
-            started[name].run()
-            counts = started[name].counters()
+            counts = run.job(name, command).counters()
             if name in (SUMS, COUNTS, KEYS):  # the pairs job counts everything else again
                 counts = {summary.SHUFFLED: counts.get(summary.SHUFFLED, 0)}
             for each, count in counts.items():
                 counters.add(each, count)
             if name == COUNTS:
-                counted = _counts(f"{plan.between}/{COUNTS}/part-00000")
+                counted = _counts(f"{run.of(COUNTS)}/part-00000")
                 token_counting.settings_with_counts(asked.options, counted)
-        _check(started, asked, counters.counts)
-        if asked.decides and not started[DECISION].counters():
+        _check(run.started, asked, counters.counts)
+        if asked.decides and not run.started[DECISION].counters():
             # A reducer with nothing to read has no counters.
             list(decide_edges([], settings, counters))
     except BaseException as error:
-        detach = asked.detach and not isinstance(error, Exception)
-        made = {folder: started[name] for folder, name in plan.answers.items() if name in started}
-        hdfs_folders.clean_up([*started.values()], plan.between, made, detach)
+        run.clean_up(error, asked.detach and not isinstance(error, Exception))
         raise
     # Mark and remove at the same time: each starts a JVM, which takes seconds.
     marking = subprocess.Popen(hdfs_folders.marking(asked.answers), stdin=subprocess.DEVNULL)
-    if plan.between:
-        hdfs_folders.remove([plan.between])
+    run.remove()
     if marking.wait():
         watching.say(
             "cannot create the file _neardup in OUTPUT; a later --overwrite will not remove OUTPUT"

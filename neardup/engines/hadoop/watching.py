@@ -29,6 +29,8 @@ EXPLAINED = re.compile(
 # Hadoop before 3.3.1 may be built without Snappy, and nodes may be unable to load it.
 NO_SNAPPY = re.compile(r"native snappy library|SnappyError|Error: .*snappy", re.I)
 SUBMITTED = re.compile(r"(?:Submitted application application|Running job: job)_(\w+)")
+SUCCEEDED = "completed successfully"
+WRITTEN = "Bytes Written"  # Hadoop's counter of a job's output
 ENDED = re.compile(r"Job job_\w+ (?:completed|failed) ")
 
 
@@ -181,7 +183,7 @@ class Job:
 
     @property
     def succeeded(self) -> bool:
-        return any("completed successfully" in line for line in self.said)
+        return any(SUCCEEDED in line for line in self.said)
 
     @property
     def may_run(self) -> bool:

@@ -55,9 +55,9 @@ def main() -> None:
     parser = CommandParser(NAME, DESCRIPTION)
     parser.add(*OPTIONS)
     args = parser.parse_args()
-    videos = VideoRun(args, args.output, "videos")
-    of_paths = [videos.frames_job] if args.paths else []
-    videos.run([*of_paths, *(partial(videos.command, job) for job in JOBS)])
+    videos = VideoRun(args, args.output, "videos", sizes.listed(args.inputs))
+    of_paths = {PRINTS: videos.frames_job} if args.paths else {}
+    videos.run({**of_paths, **{job.name: partial(videos.command, job) for job in JOBS}})
 
 
 class VideoJob(NamedTuple):
@@ -92,7 +92,7 @@ class VideoRun(StepRun):
 
     def folder(self, name: str) -> str:
         """Return the folder of a job's output."""
-        return self.output if name == JOBS[-1].name else f"{self.between}/{name}"
+        return self.output if name == JOBS[-1].name else self.jobs.of(name)
 
     def inputs(self, names: Sequence[str]) -> list[str]:
         found: list[str] = []

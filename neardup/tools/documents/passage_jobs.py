@@ -55,7 +55,6 @@ class PassageRun(StepRun):
     """A run over texts; `listed` are the files of the input."""
 
     def __init__(self, args: Namespace):
-        super().__init__(args, args.output_folder, "passages")
         asked = with_input(table.Options.of(args))
         self.settings = Settings.of(asked)
         check_words(self.settings.form)
@@ -66,15 +65,15 @@ class PassageRun(StepRun):
         given |= {"--places": args.places}
         given = {flag: value for flag, value in given.items() if value not in (None, False)}
         self.words = [flag if value is True else f"{flag}={value}" for flag, value in given.items()]
-        self.task("step.py", *self.words)  # UsageError for words that cannot be passed
-        self.listed = sizes.listed(args.inputs)
+        jobs.command_of(*self.words)  # UsageError for words that cannot be passed
+        super().__init__(args, args.output_folder, "passages", sizes.listed(args.inputs))
 
     def carry_out(self) -> None:
         """Run the jobs; StageError, after the answer, if too many lines are bad."""
         counters = Counters("passages")  # its time is that of all jobs
         shared = partial(self._records, SHARED, ("hashes", "shared"), jobs.PLAIN)
         runs = partial(self._records, RUNS, ("windows", "runs"), BY_FIRST_FIELD, PARTITIONER)
-        _, done, _ = self.run([shared, runs, self._lines])
+        _, done, _ = self.run({SHARED: shared, RUNS: runs, "lines": self._lines})
         for name, count in {"records": 0, **done.counters()}.items():
             counters.add(name, count)
         watching.say(summary.describe([counters.as_dict()], summary.SHORT_SUMMARY))
@@ -85,7 +84,7 @@ class PassageRun(StepRun):
         check_unchanged(self.listed, sizes.listed(self.args.inputs))
         reducer = self.task("step.py", "passages", "lines", *self.words)
         words = [*PARTITIONER, "-mapper", "cat", "-reducer", reducer]
-        words += ["-input", f"{self.between}/{RUNS}", "-output", self.output]
+        words += ["-input", self.jobs.of(RUNS), "-output", self.output]
         return self.streaming("lines", {**self._reduced, **BY_FIRST_FIELD}, words)
 
     @property
@@ -102,9 +101,9 @@ class PassageRun(StepRun):
         options, always = [*self.words, f"--input-files={jobs.LIST}"], list[str]()
         if name == RUNS:
             options.append(f"--shared={jobs.SHARED}")
-            always = jobs.from_cluster({jobs.SHARED: f"{self.between}/{SHARED}"})
+            always = jobs.from_cluster({jobs.SHARED: self.jobs.of(SHARED)})
         words = [*words, *(word for each in self.args.inputs for word in ("-input", each))]
-        words += ["-output", f"{self.between}/{name}", "-mapper", task(steps[0], *options)]
+        words += ["-output", self.jobs.of(name), "-mapper", task(steps[0], *options)]
         words += ["-reducer", task(steps[1], *self.words)]
         recursive = {"mapreduce.input.fileinputformat.input.dir.recursive": "true"}
         files = [*always, "-files", f"{names}#{jobs.LIST}"]
