@@ -136,7 +136,9 @@ def _path(name: str) -> str:
     return re.sub("//+", "/", path)
 
 
-def refuse_twice(old: Sequence[str], new: Sequence[str], lists_removed: bool) -> None:
+def refuse_twice(
+    old: Sequence[str], new: Sequence[str], lists_removed: bool, flag: str = "--against"
+) -> None:
     """Raise UsageError for two names of one file, if each of its records would remove itself.
 
     Of a new file that is named twice, one reading is kept; but who deletes by a list loses both.
@@ -148,8 +150,8 @@ def refuse_twice(old: Sequence[str], new: Sequence[str], lists_removed: bool) ->
         file = os.stat(name)[1:3]  # inode, device
         if k >= len(old) and file in known and (lists_removed or known[file] in old):
             one, other = sorted([known[file], name])
-            flag = "--against: " * (known[file] in old)
-            raise UsageError(f"{flag}{one} and {other} are one file; name it once")
+            of = f"{flag}: " * (known[file] in old)
+            raise UsageError(f"{of}{one} and {other} are one file; name it once")
         known.setdefault(file, name)
 
 
@@ -157,11 +159,11 @@ class Unchanged:
     """The state of regular files at the start; `check` raises StageError if one has changed."""
 
     def __init__(self, names: Iterable[str]):
-        self._states = {name: state for name in names if (state := _state(name))}
+        self._states = {name: state for name in names if (state := state_of(name))}
 
     def check(self) -> None:
         for name, before in self._states.items():
-            if _state(name) != before:
+            if state_of(name) != before:
                 raise StageError(
                     f"{name}: changed while it was read; run again when nobody writes to it, or "
                     "read a copy of it"
@@ -171,7 +173,7 @@ class Unchanged:
 NO_FILES = Unchanged([])
 
 
-def _state(name: str) -> tuple[int, ...]:
+def state_of(name: str) -> tuple[int, ...]:
     """Return (device, inode, size, mtime) of a regular file; () for anything else."""
     if not os.path.isfile(name):
         return ()

@@ -32,7 +32,7 @@ from neardup.options.settings import Settings, counts_first, of_fingerprints, st
 from neardup.options.table import DEFAULT_SCHEME, OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.reading.compressed import kind_by_name
 from neardup.reading.fingerprint_lines import FINGERPRINTS
-from neardup.reading.input_files import MANIFEST, is_index
+from neardup.reading.input_files import MANIFEST, is_index, state_of
 from neardup.runtime.atomic_write import lock
 from neardup.runtime.flags import read
 from neardup.runtime.program import StageError, UsageError, shown
@@ -58,6 +58,22 @@ def refuse_indexes(names: Iterable[str], advice: str = NAME_ITS_FILES) -> None:
             raise UsageError(f"{name}: is an index, {advice}")
 
 
+def refuse_indexed(indexes: Iterable[str], files: Iterable[str]) -> None:
+    """Raise UsageError for a file that an index was made of, and that has not changed since.
+
+    Each of its records would be removed because of itself.
+    """
+    states = {state: name for name in files if (state := state_of(name))}
+    for index in indexes:
+        for about in Manifest.of(Path(index)).segments:
+            for name in filter(None, map(states.get, map(tuple, about.get(STATES, ())))):
+                raise UsageError(
+                    f"--against {index}: was made of {name}, and each record would be removed "
+                    f"because of itself; leave out --against {index}, or name new records instead"
+                )
+
+
+STATES = "states"  # of the files of a segment
 FORMAT, SHRUNK = 2, 3  # SHRUNK: records were removed, which older versions ignore
 FORMATS = (1, FORMAT, SHRUNK)  # format 1 has no options to take over
 SEGMENT = "segment."
@@ -176,7 +192,8 @@ def compact(index: Path) -> None:
             name = manifest.next_name()
             with new_segment(index, name) as folder:
                 entry = segment.rewrite(folder)
-            manifest.segments[place] = {"files": segment.about["files"], **entry, "name": name}
+            kept = {key: segment.about[key] for key in ("files", STATES) if key in segment.about}
+            manifest.segments[place] = {**kept, **entry, "name": name}
     manifest.write(index)
 
 

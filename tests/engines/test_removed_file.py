@@ -122,7 +122,8 @@ def test_a_name_that_is_in_danger(name: str, message: str, data: Path, tmp_path:
     """--removed refuses a folder, standard output and input files; no input file is changed."""
     flags = ["--scheme=prefix", counts_of([str(data)], [], tmp_path)]
     counts, index = tmp_path / "counts.tsv", tmp_path / "old.index"
-    succeed([*NEARDUP, "index", data, "--to", index, *flags], tmp_path, cwd=ROOT)
+    (tmp_path / "old.txt").write_bytes(data.read_bytes())
+    succeed([*NEARDUP, "index", tmp_path / "old.txt", "--to", index, *flags], tmp_path, cwd=ROOT)
     before = {path: path.read_bytes() for path in (counts, index / "manifest.json")}
     command = [*RUN_LOCAL, *flags, "--output=kept", "--removed", name, "--against", index, data]
     result = run(command, tmp_path, cwd=tmp_path)

@@ -118,6 +118,37 @@ def test_an_old_file_that_is_a_new_one_too(output: str, tmp_path: Path) -> None:
     assert succeed(pairs, tmp_path).out == b"1\t1\t1.000000\told\n2\t2\t1.000000\told\n"
 
 
+@pytest.mark.parametrize("more", [[], ["--compact"]])
+def test_an_index_that_was_made_of_a_new_file(more: list[str], tmp_path: Path) -> None:
+    """All its records would be removed, because of themselves, unless it has changed since."""
+    path = written([(1, "to be"), (2, "or not")], tmp_path / "x.jsonl")
+    (tmp_path / "y.jsonl").symlink_to(path)
+    index, ids = tmp_path / "old.index", tmp_path / "ids"
+    other = written([(3, "to see")], tmp_path / "z.jsonl")
+    ids.write_text("3\n")
+    succeed([*NEARDUP, "index", other, path, "--to", index], tmp_path)
+    succeed([*NEARDUP, "index", "--remove", ids, "--to", index, *more], tmp_path)
+    for name in (path, tmp_path / "y.jsonl"):
+        for output in ("removed", "kept", "marked"):
+            words = [*NEARDUP, "run", f"--output={output}", f"--against={index}", name]
+            advice = f"leave out --against {index}, or name new records instead"
+            refuse(words, tmp_path, f"{index}: was made of {name}", advice)
+    pairs = [*NEARDUP, "run", f"--against={index}", path]
+    assert succeed(pairs, tmp_path).out == b"1\t1\t1.000000\told\n2\t2\t1.000000\told\n"
+    written([(1, "to be"), (2, "or not"), (4, "that is")], path)
+    kept = succeed([*NEARDUP, "run", "--output=kept", f"--against={index}", path], tmp_path).out
+    assert [row["id"] for row in map(json.loads, kept.splitlines())] == [4]
+
+
+@pytest.mark.parametrize("flags", [[], ["--output=clean"]])
+def test_a_test_file_that_is_training_data_too(flags: list[str], tmp_path: Path) -> None:
+    path = written([(1, "to be"), (2, "or not")], tmp_path / "x.jsonl")
+    (tmp_path / "y.jsonl").symlink_to(path)
+    for name in (path, tmp_path / "y.jsonl"):
+        words = [*NEARDUP, "leaks", path, "--test", name, *flags]
+        refuse(words, tmp_path, "--test: ", "are one file; name it once")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", [["--exact"], ["--memory=0", "--jobs=2"]])
 def test_an_id_of_a_removed_and_of_a_kept_record_is_named(flags: list[str], tmp_path: Path) -> None:

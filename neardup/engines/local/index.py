@@ -28,7 +28,7 @@ from neardup.options.command_parser import SHARED, plain_names
 from neardup.options.settings import Settings, counts_first, settings_before_counts, with_input
 from neardup.reading.blocks import check_inputs, first_place
 from neardup.reading.compressed import opened
-from neardup.reading.input_files import Unchanged, is_index
+from neardup.reading.input_files import Unchanged, is_index, state_of
 from neardup.runtime.counters import Counters, reports_in
 from neardup.runtime.flags import flags
 from neardup.runtime.program import StageError, UsageError, interrupted
@@ -180,7 +180,8 @@ def add_segment(
         settings, entry = _segment(plan, folder, options, add)
         plan.unchanged.check()
     paths = [name if name == "-" else os.path.abspath(name) for name in plan.names]
-    return settings, {"name": name, "files": paths, **entry}
+    states = [*map(state_of, plan.names)]
+    return settings, {"name": name, "files": paths, index_manifest.STATES: states, **entry}
 
 
 def _segment(

@@ -100,6 +100,7 @@ def main(
     lists_removed = bool(args.removed) or options.output == "removed"
     if settings.output.decides == RECORDS:
         refuse_twice(names[: -len(args.files)], args.files, lists_removed)
+        index_manifest.refuse_indexed(filter(is_index, options.against), args.files)
     started = time.time()
     named = [file for file in (args.answer, args.removed, args.report) if file not in (None, "-")]
     wrote = [file for file in named if any(file in word for word in sys.argv)]  # not a command's

@@ -34,7 +34,13 @@ from neardup.options.table import Options
 from neardup.reading import shingling
 from neardup.reading.blocks import NEW, Block, file_places
 from neardup.reading.input_check import NO_SHINGLES, BadLine
-from neardup.reading.input_files import InputFile, Unchanged, check_files, check_regular
+from neardup.reading.input_files import (
+    InputFile,
+    Unchanged,
+    check_files,
+    check_regular,
+    refuse_twice,
+)
 from neardup.reading.input_format import InputFormat
 from neardup.reading.table_rows import fields_table
 from neardup.runtime import summary
@@ -180,6 +186,7 @@ def main() -> None:
         file_answer("-o", args.answer, given, LEAKS) as answer,
         file_answer("--removed", args.removed, given, answer_lines.REMOVED) as removed,
     ):
+        refuse_twice(args.test, args.files, lists_removed=bool(args.removed), flag="--test")
         if args.kind == "clean":
             check_one_answer(settings.form, new, answer.descriptor, answer=args.answer)
         search.read_tests()

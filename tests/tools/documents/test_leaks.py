@@ -214,14 +214,15 @@ def test_a_clean_table_has_its_header(tmp_path: Path) -> None:
         (["pipe", "--test=a.jsonl"], "pipe: must be read twice, but is not a regular file; copy"),
         (["a.jsonl", "--test=pipe"], "pipe: must be read twice, but is not a regular file; copy"),
         (["a.jsonl", "--test=empty.jsonl"], "--test empty.jsonl: no record in this file"),
-        (["a.jsonl", "--test", "a.jsonl", "blank.jsonl"], "--test blank.jsonl: no record in"),
+        (["b.jsonl", "--test", "a.jsonl", "blank.jsonl"], "--test blank.jsonl: no record in"),
         (["blank.jsonl", "--test=a.jsonl"], "blank.jsonl: no record; name files of training"),
-        (["a.jsonl", "--test=a.jsonl", "--output=clean", "-o", "x.csv"], "written as jsonl, as"),
-        (["a.jsonl", "--test=a.jsonl", "--text=body"], "no field 'body'; name one with --text"),
+        (["b.jsonl", "--test=a.jsonl", "--output=clean", "-o", "x.csv"], "written as jsonl, as"),
+        (["b.jsonl", "--test=a.jsonl", "--text=body"], "no field 'body'; name one with --text"),
     ],
 )
 def test_what_is_refused(words: list[str], told: str, tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", [("q", "a b")])
+    write(tmp_path / "b.jsonl", [("q", "a b")])
     (tmp_path / "empty.jsonl").write_text("")
     (tmp_path / "blank.jsonl").write_text("\n\n")
     os.mkfifo(tmp_path / "pipe")
@@ -345,10 +346,10 @@ def test_names_of_files_are_escaped(tmp_path: Path) -> None:
         assert "a\\nb.txt" in result.err
 
 
-def test_one_file_for_both(tmp_path: Path) -> None:
-    """A file named twice as test data and once as training data is counted once as each."""
+def test_a_test_file_that_is_named_twice(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("q 2 3 4\nr 8 9\n")
-    result = run([*LEAKS, "a.txt", "--test", "a.txt", "a.txt"], tmp_path, cwd=tmp_path)
+    (tmp_path / "b.txt").write_text("q 2 3 4\nr 8 9\n")
+    result = run([*LEAKS, "b.txt", "--test", "a.txt", "a.txt"], tmp_path, cwd=tmp_path)
     assert "a.txt: 2 of 2 records leaked (100.00%)" in result.err
     assert "2 of 2 training records have a leak" in result.err
 
