@@ -268,7 +268,9 @@ class Places:
 
     def check_line(self, line: bytes) -> None:
         """Raise StageError unless the line to remove begins with the id of the removed record."""
-        if not line.lstrip().startswith(self._id):
+        id_, line = self._id, line.lstrip()
+        behind = line[len(id_) :][:1]
+        if id_ and not (line.startswith(id_) and (not behind or behind.isspace())):
             raise StageError(
                 f"expected a line of {shown(self._id)}, got {shown(line.rstrip())}: this is not "
                 f"the file that the decision was made on; {AGAIN}"

@@ -22,7 +22,7 @@ from neardup.decisions import kept_lines, merged_rows
 from neardup.decisions.marked_rows import Marks, check_files
 from neardup.options.command_parser import STANDARD_INPUT, VERBOSITY, CommandParser
 from neardup.options.settings import Settings, settings_before_counts
-from neardup.options.table import OPTIONS, Options, integer, parser
+from neardup.options.table import CUTTING, OPTIONS, READING, Options, integer, parser
 from neardup.reading import blocks, input_files
 from neardup.runtime.counters import Counters
 from neardup.runtime.flags import Flag, flags
@@ -109,8 +109,12 @@ step.py decide reports those that kept records have, too.
 
     cut -f 2- decided.tsv > removed.tsv
 
-With --output marked it writes all lines, with more columns, and takes the options of mapper.py.
+It takes the options of mapper.py for how files are read; with --output marked it writes all lines,
+with more columns, and also takes --clean, --shingle, and what else is done with texts.
 """
+KEEPS = {*READING, "--fingerprint", "--output", "--mark-prefix", "--merge", "--input-files"}
+KEEPS |= {"--max-line", "--max-bad", "--strict"}
+MARKS = {"--clean", "--shingle", "--scheme", "--weights", "--bits", "--within", "--across"}
 MAPPER_OPTIONS = flags(
     """
     --blocks            write blocks of lines, so that Hadoop moves a thousandth as many items;
@@ -267,8 +271,12 @@ def keep() -> None:
     asked.add(STANDARD_INPUT, *own)
     args = asked.parse_args()
     blocks.check_inputs([args.decided])
+    options = Options.of(args)
+    if not blocks.in_task():
+        _refuse_decisions(options, args)
     with open(args.decided, "rb") as decided:
-        settings = settings_before_counts(Options.of(args))
+        settings = settings_before_counts(options)
+        _check_rows(decided, settings)
         marked = settings.output is OUTPUTS[MARKED]
         if blocks.in_task():
             first = input_files.task_place(list_of_files(args.input_files))
@@ -285,6 +293,29 @@ def keep() -> None:
             with opened_output() as sink:
                 if lost := keep_or_mark(names, decided, settings, sink):
                     print(many(lost, LOST), file=sys.stderr)
+
+
+def _refuse_decisions(options: Options, args: Namespace) -> None:
+    """Raise UsageError for an option of the decision, which is made already."""
+    used = KEEPS | (MARKS if options.output == MARKED else set())
+    words = options.given_arguments()
+    if others := [word for word in words if word.partition("=")[0] not in used]:
+        rest = [word for word in words if word not in others]
+        line = shlex.join(["./step.py", "keep", f"--decided={args.decided}", *rest, *args.files])
+        raise UsageError(
+            f"{shlex.join(others)} has no effect here: give it to mapper.py, reducer.py and "
+            f"step.py decide; then type: {line}"
+        )
+
+
+def _check_rows(decided: IO[bytes], settings: Settings) -> None:
+    """Raise StageError if the rows of the decision are not those of this file: see `rows_by`."""
+    place, tab, _ = decided.readline(99).partition(b"\t")
+    if tab and place[16:] != settings.rows_by:
+        raise StageError(
+            "the decision was made on rows that were read in another way; give step.py keep the "
+            f"--id and --text, {', '.join(CUTTING)} of mapper.py"
+        )
 
 
 def keep_or_mark(

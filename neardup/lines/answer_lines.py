@@ -63,8 +63,10 @@ _WITH_BITS = re.compile(rb"([^\t]+\t[^\t]+\t%b)\t[0-9]+\t?\n?" % _NUMBER)  # of 
 _SIMILARITY = rb"=|\*|0\.[0-9]{18}|1\.0{18}"
 _PRESENCE_OR_MEMBER = rb"[^\t]+\t(?:\.|[^\t]*\t[01]\t[^\t]*)[\t\n]*"
 _REMOVED = rb"[^\0\t\r\n]+\t[^\0\t\r\n]+\t(?:0\.[0-9]{6}|1\.000000|-)"
-_DECIDED = rb"([0-9a-f]{16})\t(%b)(?:\t([0-9a-f]{16}))?\t?\n?" % _REMOVED
-_MARK = re.compile(rb"[0-9a-f]{16}\t[^\0\t\r\n]*\t[0-9]+\t?\n?")
+# A place, and a hash of `Settings.rows_by`, if rows are not read as usual.
+_PLACE = rb"([0-9a-f]{16})(?:-[0-9a-f]{8})?"
+_DECIDED = rb"%b\t(%b)(?:\t([0-9a-f]{16}))?\t?\n?" % (_PLACE, _REMOVED)
+_MARK = re.compile(rb"%b\t[^\0\t\r\n]*\t[0-9]+\t?\n?" % _PLACE)
 
 
 def format_pair(a: bytes, b: bytes, similarity: bytes, directed: bool = False) -> bytes:

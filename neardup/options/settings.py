@@ -179,6 +179,13 @@ class Settings(NamedTuple):
         return made, read, self.way, self.not_pairs and self.not_pairs.mark
 
     @property
+    def rows_by(self) -> bytes:
+        """A hash of how a file is cut into rows, which decide their places; b"" for the default."""
+        numbered = self.form.fields is not None and self.form.fields.numbered
+        cut = [word for word in self.given if word.partition("=")[0] in table.CUTTING]
+        return b"-%08x" % (mark_of((numbered, cut)) & 0xFFFFFFFF) if numbered or cut else b""
+
+    @property
     def decides_by(self) -> bytes:
         """A line before all edges, so that reducer and decision have the same options.
 

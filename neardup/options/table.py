@@ -31,7 +31,8 @@ DEFAULT_SCHEME, DEFAULT_THRESHOLD, EXACT = "minhash", str(NINE_TENTHS), "exact"
 DEFAULT_MAX_LINE, MAX_LINE_MIB = 32, 64
 
 # Options of every program that reads records.
-READING = ("--input", "--delimiter", "--quote", "--escape", "--encoding", "--id", "--text")
+CUTTING = ("--delimiter", "--quote", "--escape", "--encoding")
+READING = ("--input", *CUTTING, "--id", "--text")
 
 # Options for the use of the pairs, which do not change keys and similarities.
 OUTPUT_OPTIONS = {

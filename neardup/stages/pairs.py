@@ -487,6 +487,8 @@ def decision(
     lines = decide_edges(edges, settings, counters)
     if output == "removed":
         lines = map(answer_lines.removed_line, lines)
+    elif OUTPUTS[output].rows and (by := settings.rows_by):
+        lines = (line.replace(b"\t", by + b"\t", 1) for line in lines)
     yield from sorted_lines(lines, counters, "32M")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 from itertools import permutations
 from pathlib import Path
 
@@ -10,9 +11,12 @@ import pytest
 
 from tests.support.engines import (
     ANSWER,
+    DECIDE,
     DEDUP,
+    KEEP,
     MAPPER,
     REDUCER,
+    RUN_LOCAL,
     SHARE_KEYS,
     VIDEOS,
     in_order,
@@ -168,3 +172,53 @@ def test_lines_of_ids_alone_are_refused_where_no_ids_are_wanted(tmp_path: Path) 
     assert (result.code, result.out) == (1, b"")
     assert "need the same --output" in result.err
     assert succeed([*REDUCER, "--output=removed"], tmp_path, b"~a\n~a\n").out == b"~a\t2\n"
+
+
+def test_keep_refuses_options_of_the_decision(tmp_path: Path) -> None:
+    """They would have no effect: a record would be removed by another rule than the one typed."""
+    (tmp_path / "decided").write_bytes(b"")
+    (tmp_path / "a.txt").write_bytes(GOOD)
+    words = ["--decided", tmp_path / "decided", "--output=kept", "--keep=longest", "--shingle=bag"]
+    result = run([*KEEP, *words, tmp_path / "a.txt"], tmp_path)
+    assert (result.code, result.out) == (2, b"")
+    assert "--shingle=bag --keep=longest has no effect here: give it to mapper.py" in result.err
+    line = result.err.strip().rpartition("then type: ./step.py keep ")[2]
+    assert succeed([*KEEP, *shlex.split(line)], tmp_path).out == GOOD
+    marked = [*KEEP, "--decided", tmp_path / "decided", "--output=marked", "--keep=longest"]
+    assert "--keep=longest has no effect" in run([*marked, tmp_path / "a.txt"], tmp_path).err
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "data"),
+    [
+        ("a.csv", ["--id=1", "--text=2"], b"1,a b c\n2,a b c\n3,d\n4,e\n"),
+        ("a.tsv", ["--id=1", "--text=2"], b"1\ta b c\n2\ta b c\n3\td\n4\te\n"),
+        ("a.csv", ["--delimiter=;"], b'id;text\n1;"a\nb c"\n2;"a\nb c"\n3;d\n4;e\n'),
+    ],
+)
+def test_keep_refuses_rows_that_were_read_in_another_way(
+    name: str, flags: list[str], data: bytes, tmp_path: Path
+) -> None:
+    """With a header, or other quotes, another row would be removed."""
+    (tmp_path / name).write_bytes(data)
+    given, output = [f"--input={name[2:]}", *flags], ["--output=kept"]
+    keyed = in_order(succeed([*MAPPER, *output, *given, tmp_path / name], tmp_path).out)
+    edges = in_order(succeed([*REDUCER, *output, *given], tmp_path, keyed).out)
+    decided = succeed([*DECIDE, *output, *given], tmp_path, edges).out
+    (tmp_path / "decided").write_bytes(decided)
+    words = [*KEEP, "--decided", tmp_path / "decided", tmp_path / name]
+    result = run(words, tmp_path)
+    assert (result.code, result.out) == (1, b"")
+    assert "give step.py keep the --id and --text, --delimiter, --quote" in result.err
+    kept = succeed([*words, *given], tmp_path).out
+    assert kept == succeed([*RUN_LOCAL, *output, *given, tmp_path / name], tmp_path).out
+    assert len(kept) < len(data)
+
+
+def test_keep_refuses_a_line_whose_id_only_begins_like_the_removed_one(tmp_path: Path) -> None:
+    (tmp_path / "decided").write_bytes(b"8000000000000001\t1\t0\t1.000000\n")
+    (tmp_path / "a.txt").write_bytes(b"0 1 2\n10 1 2\n")
+    result = run([*KEEP, "--decided", tmp_path / "decided", tmp_path / "a.txt"], tmp_path)
+    assert (result.code, "expected a line of '1', got '10 1 2'" in result.err) == (1, True)
+    (tmp_path / "a.txt").write_bytes(b"0 1 2\n1\t1 2\n")
+    assert succeed([*KEEP, "--decided", tmp_path / "decided", tmp_path / "a.txt"], tmp_path).out

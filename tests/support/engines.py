@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 from zlib import crc32
 
+from neardup.engines.pipe import KEEPS, MARKS
 from tests.support.programs import (  # noqa: F401
     ANSWER,
     COUNT_TOKENS,
@@ -172,6 +173,8 @@ def deciding_pipe(given: Input, flags: list[str], tmp: Path) -> bytes:
         return decided
     path = tmp / "decided.tsv"
     path.write_bytes(decided)
+    used = KEEPS | MARKS if "--output=marked" in flags else KEEPS
+    flags = [flag for flag in flags if flag.partition("=")[0] in used]
     return succeed([*KEEP, *flags, "--decided", path, *given.files], tmp, given.stdin()).out
 
 
