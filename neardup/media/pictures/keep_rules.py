@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 import re
 import sys
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import islice, takewhile
 from math import log
 from typing import Any, Callable
 
@@ -20,6 +22,8 @@ from neardup.reading.field_values import rules_in
 Facts = dict[str, Any]
 Rule = Callable[[str, Facts], Any]  # of an id and facts; the one with the least value is kept
 SIDECARS = (b".xmp", b".aae", b".srt", b".ass", b".vtt")
+SUBTITLES = re.compile(rb"(?i:(?:[a-z_-]{2,12}\.|\d\.){0,3}(?:srt|ass|ssa|vtt|sub|sup|smi))")
+SUBS = {b"Subs", b"subs", b"Subtitles", b"subtitles"}  # folders
 DEEPEST = 8  # crops of crops …
 LENGTHS = 1.02  # lengths that differ by less are the same, for max:seconds
 PICTURES = "straight,max:detail,max:pixels,firsthand,min:bytes"
@@ -102,17 +106,31 @@ def set_cuts(facts: Sequence[Facts], crops: Sequence[tuple[int, int, int]]) -> N
         of["cut"] = value
 
 
-def add_sidecar(facts: Facts, path: bytes) -> None:
+def add_sidecar(facts: Facts, path: bytes, beside: Sequence[bytes] = ()) -> None:
     """Add "sidecar" to what a file holds if its edits, notes or subtitles are in a file beside it.
 
-    Such a file is a.xmp or a.jpg.xmp beside a.jpg.
+    Such a file is a.xmp or a.jpg.xmp beside a.jpg; or, if `beside` are the names in the folder of a
+    video, in order, a.en.forced.srt or a folder Subs beside a.mp4.
     """
     holds, names = facts.get("holds"), (path, os.path.splitext(path)[0])
     if holds is None or "sidecar" in holds:
         return
     ends = [end for each in SIDECARS for end in (each, each.upper())]
-    if any(os.path.exists(name + end) for name in names for end in ends):
+    there = any(os.path.exists(name + end) for name in names for end in ends)
+    if there or _has_subtitles(os.path.basename(names[1]) + b".", beside):
         facts["holds"] = [*holds, "sidecar"]
+
+
+def _has_subtitles(stem: bytes, names: Sequence[bytes]) -> bool:
+    """Return whether names, in order, have those of subtitles for a video such as b"film.".
+
+    >>> _has_subtitles(b"film.", [b"film.en.srt"]), _has_subtitles(b"film.", [b"film.2019.srt"])
+    (True, False)
+    """
+    after = islice(names, bisect_left(names, stem), None)
+    own = takewhile(lambda name: name.startswith(stem), after)
+    folders = (bisect_left(names, name) < bisect_right(names, name) for name in SUBS)
+    return any(SUBTITLES.fullmatch(name, len(stem)) for name in own) or any(folders)
 
 
 def in_order(facts: Sequence[Facts], ids: Sequence[str], rules: Sequence[Rule]) -> list[int]:

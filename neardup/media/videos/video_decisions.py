@@ -14,6 +14,7 @@ Letters: N videos.
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -176,8 +177,13 @@ def ranked(
     nothing else shows that they are copies.
     """
     alike = [pair for pair in found.pairs if not _is_part(pair)]
+    in_folder: dict[bytes, list[bytes]] = {}
     for k in {k for pair in alike for k in pair[:2]}:
-        add_sidecar(found.facts[k], path_of(found.ids[k]))
+        path = path_of(found.ids[k])
+        folder = os.path.dirname(path)
+        if folder not in in_folder:
+            in_folder[folder] = _names_in(folder)
+        add_sidecar(found.facts[k], path, in_folder[folder])
     compare(alike, found.facts)
     ids, facts = found.ids, found.facts
     by_id = sorted(range(len(ids)), key=ids.__getitem__)
@@ -192,6 +198,14 @@ def ranked(
         if share >= threshold and not old_crop:
             pairs.append((ranks[second], ranks[first], share))
     return order, pairs
+
+
+def _names_in(folder: bytes) -> list[bytes]:
+    """Return the names in a folder, in order; none if it is not on this machine."""
+    try:
+        return sorted(os.listdir(folder or b"."))
+    except OSError:
+        return []
 
 
 def _is_part(pair: VideoPair) -> bool:

@@ -165,10 +165,24 @@ def test_of_equal_videos_the_one_with_more_sound_is_kept() -> None:
     assert order_of(some, [pair(0, 1)]) == [1, 0]
 
 
-def test_of_equal_videos_the_one_with_subtitles_beside_it_is_kept(tmp_path: Path) -> None:
+SUBTITLES = ["b 1.srt", "b 1.en.srt", "b 1.pt-BR.forced.ASS", "b 1.English.sdh.2.vtt", "Subs/2.srt"]
+
+
+@pytest.mark.parametrize("name", SUBTITLES)
+def test_of_equal_videos_the_one_with_subtitles_beside_it_is_kept(
+    name: str, tmp_path: Path
+) -> None:
     some = [facts(holds=["pictures"], bytes=1), facts(holds=["pictures"])]
-    (tmp_path / "b 1.srt").touch()
-    ids = [path_id(os.fsencode(tmp_path / name)) for name in ("a.mp4", "b 1.mp4")]
+    beside = tmp_path / "new" / name
+    beside.parent.mkdir(parents=True)
+    for file in (
+        beside,
+        tmp_path / "a part.srt",
+        tmp_path / "a.2019.12.srt",
+        tmp_path / "a.en.txt",
+    ):
+        file.touch()
+    ids = [path_id(os.fsencode(tmp_path / video)) for video in ("a.mp4", "new/b 1.mp4")]
     videos = FoundPairs(ids, some, [60.0] * 2, 0, [pair(0, 1)], [])
     for keep, kept, words in ((VIDEOS, 1, b""), ("min:bytes", 0, b"no sidecar")):
         (line,) = decide(videos, keep_rules(keep), 0.8, False).removed
