@@ -218,6 +218,7 @@ THIN = 0.005  # share of a side that borders are wider, although a crop seems to
 MOVED = (0.15, 0.6)  # standard deviations of levels: least of two framings, most of two copies
 ENLARGED, FAINT = (1.5, 1.3), 1 / 30  # ratios of pixels, of details; of power
 LESS_SOUND = 0.05  # share of the seconds
+SAME_RATE = 0.75  # ratio of frames a second: a film at 24 has as many as one at 30
 LESS = 4.0  # ratio of details: half the sides, or less
 POOR = 18.0  # step of a JPEG file of quality 35
 LOUDER = (2.5, 12.0)  # decibels: least, of the middle frequencies, and most, of any
@@ -425,6 +426,7 @@ def doubt(kept: Facts, removed: Facts) -> str:
     for fact, word in (("languages", "language"), ("written", "language of subtitles")):
         named, other = (set(of.get(fact, ())) for of in both)
         words += [word] * bool(named and other - named)
+    words += ["fewer frames"] * (0 < kept.get("fps", 0) < SAME_RATE * removed.get("fps", 0))
     words += ["less sound"] * (0 < kept.get("sound", 0) < removed.get("sound", 0) - LESS_SOUND)
     pages = all(of.get("frames", 1) > 1 for of in both)
     words += ["frames"] * (pages and kept.get("file") != removed.get("file"))

@@ -15,6 +15,7 @@ Letters: N videos.
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -39,6 +40,7 @@ from neardup.runtime.summary import many
 from neardup.sets.ragged import Forest
 
 REMOVED_VIDEOS = fields_table(id=str, kept=str, share=float, doubt=str)
+OF_DISC = re.compile(rb"(?i)VTS_\d\d_\d\.VOB$|\bBDMV/STREAM/[^/]*$")  # files that others name
 SHOWN = 10  # common stretches in the summary
 USUAL = (10, 12, 12.5, 15, 18, 23.976, 24, 25, 29.97, 30, 48, 50, 59.94, 60, 100, 120)  # fps
 RankedPair = tuple[int, int, float]  # a later rank, an earlier one, and the share of the later
@@ -109,13 +111,15 @@ def decide(
     gone, doubtful = {}, 0
     for rank, first, share in removed(pairs, found.old):
         video, kept = order[rank], order[first]
-        words = originals.doubt(facts[kept], facts[video])
-        if {kept, video} in stills:
-            words = ",".join(filter(None, [ONE_PICTURE, words]))
-        if (video, kept) in missed:
-            words = ",".join(filter(None, [words, "not whole"]))
-        gone[video] = f"{ids[kept]}\t{share}\t{words}"
-        doubtful += bool(words)
+        words = [
+            ONE_PICTURE * ({kept, video} in stills),
+            originals.doubt(facts[kept], facts[video]),
+            "not whole" * ((video, kept) in missed),
+            "disc" * bool(OF_DISC.search(path_of(ids[video]))),
+        ]
+        doubts = ",".join(filter(None, words))
+        gone[video] = f"{ids[kept]}\t{share}\t{doubts}"
+        doubtful += bool(doubts)
     new = range(found.old, len(ids))
     return Decision(
         [f"{ids[k]}\n".encode() for k in new if k not in gone],

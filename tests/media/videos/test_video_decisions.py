@@ -141,10 +141,13 @@ def test_a_removal_of_what_only_that_video_has_is_doubtful() -> None:
         "": [(loud, mute), (mute, mute), (both, loud), (unknown, loud), (mute, unknown)],
         "language": [({"languages": ["eng"]}, {"languages": ["deu"]})],
         "language of subtitles": [({"written": ["eng"]}, {"written": ["deu", "eng"]})],
+        "fewer frames": [({"fps": 12.5}, {"fps": 25.0})],
         "less sound": [({"sound": 0.4}, {"sound": 1.0}), ({"sound": 0.93}, {"sound": 0.99})],
     }
     doubts[""] += [({"languages": ["deu", "eng"]}, {"languages": ["deu"]})]
     doubts[""] += [({"languages": []}, {"languages": ["deu"]})]
+    doubts[""] += [({"fps": 23.976}, {"fps": 29.97}), ({"fps": 50.0}, {"fps": 25.0})]
+    doubts[""] += [({"fps": 0.0}, {"fps": 25.0}), (unknown, {"fps": 25.0})]
     doubts[""] += [({"sound": 0.97}, {"sound": 1.0}), (unknown, {"sound": 1.0})]
     for words, cases in doubts.items():
         assert {doubt({**kept, **measured}, {**gone, **measured}) for kept, gone in cases} == {
@@ -208,6 +211,14 @@ def test_a_video_kept_without_a_stretch_of_the_removed_one_is_doubtful() -> None
             False,
         ).removed
         assert (line[:4], line.rstrip(b"\n").split(b"\t")[3]) == (b"b\ta\t", words)
+
+
+@pytest.mark.parametrize("name", ["VIDEO_TS/VTS_01_1.VOB", "a/bdmv/stream/00001.m2ts", "film.vob"])
+def test_a_file_of_a_disc_is_removed_with_a_doubt(name: str) -> None:
+    """Its menu and its list of parts name it."""
+    videos = FoundPairs(["a.mkv", name], [facts(), facts()], [60.0] * 2, 0, [pair(0, 1)], [])
+    (line,) = decide(videos, keep_rules("prefer:^a.mkv"), 0.8, False).removed
+    assert line.split(b"\t")[3] == (b"\n" if name == "film.vob" else b"disc\n")
 
 
 @pytest.mark.parametrize("keep", ["max:bytes", "min:bytes", "min:seconds"])
