@@ -54,6 +54,7 @@ LEFT_OUT = {"Fallback", "tracked-changes", "annotation"}  # copies, deleted text
 # Elements in other namespaces are drawings, formulas and controls.
 OF_TEXT = re.compile(r"wordprocessingml/(?:2006/)?main|:(?:text|table|office|style):1\.0")
 MARKS = {"delText", "sym", "checked", "default", "result"}  # of Word, that are not text
+VALUES = {"value", "date-value", "time-value"}  # of cells, which may show them rounded
 NUMBERS = {"id", "embed", "anchorId", "editId", "paraId", "textId"}  # that a program may change
 HTML_UNREAD = re.compile(r"(?i)<(?:audio|canvas|iframe|input|math|object|select|svg|video)\b")
 HTML_LINK = re.compile(r"""(?i)\b(?:href|src)\s*=\s*["']\s*(\w+:[^"']*)""")
@@ -322,7 +323,7 @@ def xml_text(data: bytes, leaf: str = "", top: str = "body") -> Found:
 
 
 def _unread(each: ElementTree.Element, name: str, foreign: bool, leaf: str) -> Iterator[str]:
-    """Yield what is in one element besides text: marks, deleted text, drawings, formulas, links."""
+    """Yield what one element has besides text: marks, deleted text, drawings, rounded numbers."""
     text = (each.text or "").strip() * bool(leaf)
     whole = foreign or name in MARKS
     if text and (whole or (name == "instrText" and ":" in text)):  # a field with a link
@@ -330,5 +331,6 @@ def _unread(each: ElementTree.Element, name: str, foreign: bool, leaf: str) -> I
     for key, value in sorted(each.attrib.items()):
         key = key.rpartition("}")[2]
         linked = key in ("formula", "href") or (key == "instr" and ":" in value)
-        if linked or (whole and key not in NUMBERS):
+        rounded = key in VALUES and value != "".join(each.itertext()).strip()
+        if linked or rounded or (whole and key not in NUMBERS):
             yield f"{name} {key} {value}"

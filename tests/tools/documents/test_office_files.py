@@ -194,6 +194,12 @@ UNREAD: dict[str, Callable[[str], bytes | dict[str, str | bytes]]] = {
         "a.odt", OPEN_END, f"<t:tracked-changes>{n}</t:tracked-changes>{OPEN_END}"
     ),
     "formula.odt": lambda n: edited("a.odt", OPEN_END, f"<t:cell t:formula='{n}'/>{OPEN_END}"),
+    "rounded.odt": lambda n: edited(
+        "a.odt", OPEN_END, f"<t:cell o:value='5.{n}'><t:p>5</t:p></t:cell>{OPEN_END}"
+    ),
+    "day.odt": lambda n: edited(
+        "a.odt", OPEN_END, f"<t:cell o:date-value='2024-05-{n}'><t:p>May</t:p></t:cell>{OPEN_END}"
+    ),
     "drawing.odt": lambda n: edited(
         "a.odt", OPEN_END, f"<d:path {NAMESPACES} d:points='{n}'/>{OPEN_END}"
     ),
@@ -226,6 +232,13 @@ def test_what_is_not_read_as_text_is_told_apart(name: str, tmp_path: Path) -> No
     one, same, other = found("11"), found("11", zipfile.ZIP_DEFLATED), found("22")
     assert one == same
     assert one[0] != other[0] or (one[1] and other[1] and one[1] != other[1])
+
+
+def test_a_number_that_is_shown_as_it_is_gives_no_hash(tmp_path: Path) -> None:
+    cell = f"<t:cell o:value='5.1'><t:p>5.1</t:p></t:cell>{OPEN_END}"
+    found = outcome(zip_of(tmp_path / "a.odt", edited("a.odt", OPEN_END, cell)))
+    assert isinstance(found, Document)
+    assert (found.text.split()[-1], found.unread) == ("5.1", frozenset())
 
 
 @pytest.mark.parametrize("note", ["/Subtype/Widget/Parent null", "/AP<</N 6 0 R>>", ">>null<<"])
