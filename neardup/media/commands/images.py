@@ -88,7 +88,7 @@ NAME = "neardup images"
 LINES, LEAKS = "fingerprints", "leaks"
 NOT_PAIRS = "not pairs"  # the file of pictures that differ in a place
 DIFFERING = (
-    "kept, similar to a kept one but for a mark, text, cut edge or damage "
+    "kept, similar to a kept one but for a mark, text, time, cut edge or damage "
     "(--output pairs lists them)"
 )
 NOT_COMPARED = "like very many others but for a mark"

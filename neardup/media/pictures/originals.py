@@ -229,6 +229,7 @@ MAX_REFERENCES = 32  # pictures of a group
 AGAIN, FINE = 1.3, 2.0  # ratio of steps; a step that does not matter
 CLIPPED = 0.004  # share of the values that are the largest
 MOSTLY, UNCHANGED = 0.5, 0.9  # shares of the bytes of two files, and of the levels of a look
+FEWEST, OF_FEW = 0.995, 3.5  # share of the levels of a look; ratio of copies is less than 2.5
 TINT = 40  # levels between two colours less those in the other picture
 BRIGHTER, OTHER = 6.0, (1.08, 1.2)  # levels; ratios of contrasts, and of saturations
 
@@ -442,19 +443,37 @@ def _loses_detail(kept: Facts, removed: Facts) -> bool:
 
 
 def is_altered(a: Facts, b: Facts) -> bool:
-    """Return whether two pictures of one size differ, though most of their bytes or levels do not.
+    """Return whether two pictures show two moments, or are one that was damaged or changed.
 
-    Levels are of lossless files without a palette: in compressed ones, all differ by a little.
+    Of one size, it was changed if they differ in few bytes, or in few levels of their looks, by far
+    more than in all others.  Few are a tenth, or the FEWEST, of lossless files.
     """
-    alike = all(a.get(name) == b.get(name) for name in ("width", "height"))
-    if a.get("shown") == b.get("shown") or not (alike and a.get("sketch") and b.get("sketch")):
+    if a.get("shown") == b.get("shown"):
         return False
-    lossless = (
-        not any(of["coding"] or of["palette"] for of in (a, b)) and a["digest"] != b["digest"]
-    )
-    if lossless and (_levels(a["look"]) == _levels(b["look"])).mean() >= UNCHANGED:
+    if _are_two_shots(a.get("shot", ()), b.get("shot", ())):
         return True
+    alike = all(a.get(name) == b.get(name) for name in ("width", "height"))
+    if not (alike and a.get("sketch") and b.get("sketch")):
+        return False
+    if not (a["palette"] or b["palette"]) and a["digest"] != b["digest"]:
+        lossless = not (a["coding"] or b["coding"])
+        apart = np.abs(np.subtract(_levels(a["look"]), _levels(b["look"]), dtype=np.int16)).ravel()
+        usual = np.partition(apart, int(FEWEST * apart.size))[int(FEWEST * apart.size)]
+        if apart.max() > OF_FEW * (usual + 1) or (lossless and (apart == 0).mean() >= UNCHANGED):
+            return True
     return shared(a["sketch"], b["sketch"]) >= MOSTLY
+
+
+def _are_two_shots(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Return whether files were taken at two times, or with two exposures, as cameras note it.
+
+    >>> _are_two_shots(["2024:05:31 18:00:00", "12"], ["2024:05:31 18:00:00", "64"])
+    True
+    >>> _are_two_shots(["2024:05:31 18:00:00", ""], ["2024:05:31 18:00:00", "64"])
+    False
+    """
+    dated = bool(one and other and one[0] and other[0])
+    return dated and any(x and y and x != y for x, y in zip(one, other))
 
 
 def recoloured(kept: Facts, removed: Facts) -> bool:

@@ -59,7 +59,7 @@ MAX_MEASURED_SIDE = 5000  # pixels a side, to compare copies
 STRIP = 256  # rows that are copied at once
 COLOURS, TINTS = 200, 8  # pixels a side, of which colours are taken; of the fact "tints"
 LOSSLESS, SHOWN, DEEP = "lossless", "shown", "deep"  # what `_opened` adds to `info`
-FACTS = 11  # the version of what `measured` returns: must change with it
+FACTS = 12  # the version of what `measured` returns: must change with it
 PAPER = 208  # the least level of grainy white
 FLAT = 0.8  # share of pixels equal to the next one, in a drawing; a dithered photo has fewer
 CODECS = dict.fromkeys(("JPEG", "MPO", "HEIF"), 1)
@@ -261,6 +261,7 @@ def _measured(image: Image.Image) -> originals.Facts:
     neighbours that are equal; dotted: a GIF in which few are; paper: share of white, grainy or
     not; frames: of an animation;
     seen: the step of a JPEG file that it was made from; coding: 0 for lossless; digest, of grey;
+    shot: when and how it was taken;
     look: the picture at 96 × 96 pixels, in grey; holds: what else the file has.
     """
     from PIL import Image
@@ -304,6 +305,7 @@ def _measured(image: Image.Image) -> originals.Facts:
         "tints": np.asarray(tints).ravel().tolist(),
         "clipped": float((values >= 0.97 * np.percentile(values, 99.9)).mean()),
         "step": float(np.mean([steps[at] for at in originals.WAVES])),
+        "shot": [str(said.get(tag, "")).strip("\0 ") for tag in SHOT],
         "coding": 0 if image.info.get(LOSSLESS) else CODECS.get(image.format or "", 0),
         "holds": [word for word, there in holds.items() if there],
     }

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
+from neardup.media.pictures import pictures
 from neardup.reading.fingerprint_lines import HEADER
 from neardup.reading.folder_walk import path_of
 from tests.support.drawn_pictures import as_bytes, differing, drawing, saved
@@ -687,6 +688,46 @@ def test_files_with_the_same_bytes_and_other_pixels_are_all_kept(tmp_path: Path)
     result = images(tmp_path, top, output="removed")
     gone = {name for name, _ in names_in(result)}
     assert {name.partition(" with")[2] for name in gone} == {" a comment.jpg"}, gone
+
+
+def test_two_pages_that_differ_in_few_words_are_both_kept(tmp_path: Path) -> None:
+    """A file of the same page that is compressed more is a copy."""
+    for number in (17, 19):
+        page = Image.new("RGB", (850, 1100), "white")
+        dice = np.random.default_rng(4)
+        for row in range(40):
+            text = " ".join(f"{word:x}" for word in dice.integers(1, 99999, 14))
+            text = f"Total amount due: 3{number}.50 by 12 May" if row == 20 else text
+            font = ImageFont.load_default(16)
+            ImageDraw.Draw(page).text((60, 60 + 25 * row), text, "black", font)
+        for quality in (85, 70):
+            saved(page, tmp_path / "p" / f"{number} {quality}.jpg", quality=quality)
+    result = images(tmp_path, tmp_path / "p", output="removed")
+    assert sorted(name for name, _ in names_in(result)) == ["17 70.jpg", "19 70.jpg"]
+
+
+def test_two_shots_of_a_burst_or_of_a_bracket_are_both_kept(tmp_path: Path) -> None:
+    """Cameras note the time, its fraction, and the exposure.  A copy has the same, or nothing."""
+    first = "2024:05:31 18:00:00", "12", 1 / 60, 0
+    scene = drawing(3, 640, 480)
+    for k, shot in enumerate(
+        [
+            first,
+            ("2024:05:31 18:00:01", *first[1:]),
+            (first[0], "64", *first[2:]),
+            (*first[:2], 1 / 15, 2),
+        ]
+    ):
+        tags = Image.Exif()
+        for tag, value in zip(pictures.SHOT, shot):
+            tags.get_ifd(pictures.EXIF)[tag] = value
+        moved = scene.crop((k, 0, 630 + k, 480))
+        saved(moved, tmp_path / "p" / f"{k}.jpg", quality=92, exif=tags)
+        saved(moved, tmp_path / "p" / f"{k} again.jpg", quality=70, exif=tags)
+    saved(scene.crop((0, 0, 630, 480)).resize((315, 240)), tmp_path / "p" / "0 small.jpg")
+    result = images(tmp_path, tmp_path / "p", output="removed")
+    gone = sorted(name for name, _ in names_in(result))
+    assert gone == ["0 again.jpg", "0 small.jpg", *(f"{k} again.jpg" for k in (1, 2, 3))]
 
 
 def test_the_comparison_of_copies_is_shown_as_progress(tmp_path: Path) -> None:
