@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -50,3 +52,47 @@ def test_passages(tmp_path: Path) -> None:
     result = hadoop_cluster.attempt(command, tmp_path)
     assert result.code == 0, result.err
     assert hadoop_cluster.pairs_in(output) == here
+
+
+def in_hdfs(files: list[Path]) -> str:
+    """Store files in several splits; return the folder."""
+    folder = f"/passages{time.time_ns()}"
+    for file in files:
+        hadoop_cluster.put(file.read_bytes(), f"{folder}/{file.name}", 1 << 16)
+    return folder
+
+
+def two_files(tmp_path: Path) -> list[Path]:
+    lines = [*corpus(300), b"[]\n", b'{"id": "none", "text": ""}\n']
+    (tmp_path / "a.jsonl").write_bytes(b"".join(lines[1::2]))
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(b"".join(lines[::2]), mtime=0))
+    return [tmp_path / "a.jsonl", tmp_path / "b.jsonl.gz"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--by=saved", "--places"],
+        ["--output=kept"],
+        ["--output=kept", "--keep=none"],
+        ["--output=marked"],
+    ],
+    ids=["by", "kept", "none", "marked"],
+)
+def test_answers(words: list[str], tmp_path: Path) -> None:
+    files, removed = two_files(tmp_path), tmp_path / "removed"
+    words = ["--length=13", "--max-bad=1", *words]
+    listed = ["--removed"] * ("--output=kept" in words)
+    one = [*NEARDUP, "passages", *words, *listed, *[str(removed)] * len(listed), *files]
+    here = succeed(one, tmp_path).out
+    folder, output, cuts = in_hdfs(files), *(hadoop_cluster.new_output() for _ in range(2))
+    python = ["--python", hadoop_cluster.PYTHON, "--reducers=2"]
+    command = [*JOBS, *words, *listed, *[cuts] * len(listed), *python, *HERE]
+    result = hadoop_cluster.attempt([*command, "--input=jsonl", folder, output], tmp_path)
+    assert result.code == 0, result.err
+    found = hadoop_cluster.lines_in(output)
+    if "--by=saved" in words:
+        assert found == here != b""
+    assert in_order(found) == in_order(here) != b""
+    if listed:
+        assert in_order(removed.read_bytes()) == hadoop_cluster.pairs_in(cuts) != b""

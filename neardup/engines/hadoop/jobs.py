@@ -356,22 +356,32 @@ class StepRun:
     """A run of `jobs` in order.
 
     args: of STEP_JOB_OPTIONS; kind: the first word of the jobs' names; listed: the input
+    more: further answers, and the jobs that write them
     """
 
-    def __init__(self, args: Namespace, output: str, kind: str, listed: Sequence[sizes.File]):
-        self.args, self.output, self.kind, self.listed = args, output, kind, listed
+    def __init__(
+        self,
+        args: Namespace,
+        output: str,
+        kind: str,
+        listed: Sequence[sizes.File],
+        more: Mapping[str, str] = {},
+    ):
+        self.args, self.output, self.kind, self.listed, self.more = args, output, kind, listed, more
         values = {name: vars(args)[name] for name in {*vars(args)} - {*_ONLY_HOW}}
         self.work = work(listed, sorted(values.items()))
 
     def run(self, commands: Mapping[str, Callable[[], list[str]]]) -> list[watching.Job]:
-        """Run and return all jobs; the last writes OUTPUT.  Remove both folders after a failure.
+        """Run and return all jobs; the last writes OUTPUT.  Remove all folders after a failure.
 
-        commands: each returns a job's command line, once the jobs before it have succeeded
+        commands: each returns a job's command line, once the jobs before it have succeeded; it may
+        run further jobs first
         """
-        if hdfs_folders.exists(self.output):
-            raise StageError(f"{self.output} already exists; {ANOTHER}")
-        with hdfs_folders.claimed([self.output]):
-            self.jobs = JobSequence({self.output: [*commands][-1]}, self.work, if_exists=ANOTHER)
+        answers = {self.output: [*commands][-1], **self.more}
+        for output in filter(hdfs_folders.exists, answers):
+            raise StageError(f"{output} already exists; {ANOTHER}")
+        with hdfs_folders.claimed([*answers]):
+            self.jobs = JobSequence(answers, self.work, if_exists=ANOTHER)
             self.jobs.find_finished()
             try:
                 for name, command in commands.items():
@@ -380,7 +390,7 @@ class StepRun:
                 self.jobs.clean_up(error)
                 raise
             self.jobs.remove()
-            watching.succeeds(hdfs_folders.marking([self.output]))
+            watching.succeeds(hdfs_folders.marking([*answers]))
             return [*self.jobs.started.values()]
 
     def task(self, *words: str) -> str:

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from heapq import merge
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 
@@ -88,11 +89,9 @@ def _lines(number: int, file: IO[bytes], place: int) -> Iterator[tuple[int, int,
 
 def _place_of(line: bytes) -> int:
     place, *fields = line.split(b"\t")
-    try:
+    with suppress(ValueError):
         if len(place) == 16 and len(fields) in (2, 3):
             return int(place, 16)
-    except ValueError:
-        pass
     expected = "expected the lines that `step.py passages lines` prints"
     raise StageError(f"{expected} with --output kept or marked, got {shown(line)}")
 
@@ -112,13 +111,7 @@ class RecordCuts:
                 row = 0, int(word, 16), int(stop), 0 if own else -1, int(source) if own else 0
                 rounds[number].append(row)
             columns = (np.array(rows, np.int64).reshape(-1, 5).T for rows in rounds)
-            cuts = [Cuts(*each) for each in columns]
-            self.cuts, self._own = CutWords(cuts).of(0, words)
-            left = words
-            for each in cuts:
-                if len(each.stop) and each.stop[-1] > left:
-                    raise ValueError
-                left -= int((each.stop - each.word).sum())
+            self.cuts, self._own = CutWords([Cuts(*each) for each in columns]).of(0, words)
         except (ValueError, IndexError):
             cut = shown(found[0][1].rstrip(b"\n"))
             raise StageError(f"{cut} is a cut of another text; {AGAIN}") from None
@@ -133,14 +126,10 @@ class RecordCuts:
         return f"{id_}:{spans[self._own[name], 0]}"
 
 
-class _Cut(NamedTuple):
-    place: int
-    low: int  # character
-    high: int
-    line: bytes
-
-
-def _cuts(records: Records, decided: DecidedLines, words: Words) -> Iterator[_Cut]:
+def cuts_of(
+    records: Records, decided: DecidedLines, words: Words
+) -> Iterator[tuple[int, int, int, bytes]]:
+    """Yield each cut: the place of its row, from which character to which, and its line."""
     for place, record in records:
         if found := decided.at(place):
             spans, id_ = words.spans(record.content), record.id.decode()
@@ -148,13 +137,7 @@ def _cuts(records: Records, decided: DecidedLines, words: Words) -> Iterator[_Cu
             left = int(of.left.sum())
             for low, high, name in characters(of.cuts, spans):
                 source = of.source(name, id_, spans)
-                line = cut_line(id_, record.content, low, high, source, left)
-                yield _Cut(place, low, high, line)
-
-
-def list_of_cuts(records: Records, decided: DecidedLines, words: Words) -> Iterator[bytes]:
-    """Yield the lines of --removed."""
-    return (cut.line for cut in _cuts(records, decided, words))
+                yield place, low, high, cut_line(id_, record.content, low, high, source, left)
 
 
 def changes(records: Records, decided: DecidedLines, settings: Settings, kind: str) -> PlacesOf:
@@ -162,7 +145,7 @@ def changes(records: Records, decided: DecidedLines, settings: Settings, kind: s
     form, words = settings.form, Words(settings.form.clean)
     places, shares, cuts = array("Q"), array("d"), array("Q")
     if kind != MARKED:
-        for cut in _cuts(records, decided, words):
+        for cut in cuts_of(records, decided, words):
             cuts.extend(cut[:3])
         return partial(cut_places, form, np.array(cuts).reshape(-1, 3), " ")
     for place, record in records:

@@ -138,7 +138,8 @@ def carry_out(spark: Any, args: Namespace, between: str) -> list[dict[str, Any]]
         with closing(decided()) as lines:
             blocks = blocks_of_batches(batches, settings.max_line, places)
             records = texts(Counters("cuts")).of_blocks(blocks)
-            yield from passage_answers.list_of_cuts(records, lines, Words(options.clean))
+            found = passage_answers.cuts_of(records, lines, Words(options.clean))
+            yield from (line for *_, line in found)
 
     every = args.places or kind != PASSAGES
     runs_of = partial(passage_steps.runs, least=options.least, every=every)

@@ -552,7 +552,8 @@ def of_records(args: argparse.Namespace, settings: Settings, options: PassageOpt
         if args.step == "hashes":
             write_all(hashes(records, options, phases.reducers_of_job(), decided))
         elif args.step == "cuts":
-            write_all(passage_answers.list_of_cuts(records, decided, Words(options.clean)))
+            found = passage_answers.cuts_of(records, decided, Words(options.clean))
+            write_all(line for *_, line in found)
             return  # what is bad has been counted
         elif args.shared:
             known = phases.read_filter(args.shared, options.digest, "--shared")

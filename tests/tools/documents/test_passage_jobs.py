@@ -46,6 +46,49 @@ def test_bad_lines_are_counted_and_too_many_are_an_error(tmp_path: Path) -> None
         assert f"{bad} bad line" in result.err
 
 
+CUT = f'case "$*" in "fs -ls -R "*decided) echo "{FILE} /d/part-00000";; esac'
+LISTED_IN = f'case "$*" in "fs -ls -R /in") echo "{FILE} /in/a.jsonl";; esac'
+KEPT = ["--input=text", "--output=kept", "--removed=/cuts4", "/in", "/kept4"]
+
+
+def outputs(tmp: Path) -> list[str]:
+    """Return the names of the folders that jobs were to write, in order."""
+    words = [line.split() for line in was_asked(tmp) if line.startswith("jar ")]
+    return [line[line.index("-output") + 1].rpartition("/")[2] for line in words]
+
+
+def test_rounds_until_nothing_is_cut(tmp_path: Path) -> None:
+    result = attempt(tmp_path, *KEPT, hadoop=(NOT_THERE, LISTED_IN, CUT, RUNS))
+    assert result.code == 0, result.err
+    rounds = [f"{name}{k}" for k in ("", 1) for name in ("shared", "runs", "decided")]
+    assert outputs(tmp_path) == [*rounds, "cuts4", "kept4"]
+    *_, rows = (line for line in was_asked(tmp_path) if line.startswith("jar "))
+    assert "passages rows --input=text --length=50" in rows
+    assert "--decided=decided -D" not in rows
+    assert "/decided#decided" in rows
+    assert "decided1" not in rows
+    assert was_asked(tmp_path)[-1] == "fs -touchz /kept4/_neardup /cuts4/_neardup"
+
+
+def test_both_answers_are_removed_after_a_failure(tmp_path: Path) -> None:
+    fails = 'case "$*" in *" rows "*) exit 1;; *jar*) echo "completed successfully" >&2;; esac'
+    result = attempt(tmp_path, *KEPT, hadoop=(NOT_THERE, LISTED_IN, RUNS, fails))
+    assert result.code == 1
+    assert outputs(tmp_path) == ["shared", "runs", "decided", "cuts4", "kept4"]
+    removed = was_asked(tmp_path)[-1].split()
+    assert removed[:5] == ["fs", "-rm", "-r", "-f", "-skipTrash"]
+    assert {"/cuts4", "/kept4"} < {*removed}
+
+
+def test_lines_in_order_are_sorted_by_one_reducer(tmp_path: Path) -> None:
+    words = ["--input=text", "--by=count", "/in", "/order4"]
+    result = attempt(tmp_path, *words, hadoop=(NOT_THERE, LISTED_IN, RUNS))
+    assert result.code == 0, result.err
+    assert outputs(tmp_path) == ["shared", "runs", "decided", "order4"]
+    *_, last = (line for line in was_asked(tmp_path) if line.startswith("jar "))
+    assert "mapreduce.job.reduces=1 " in last
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -56,6 +99,9 @@ def test_bad_lines_are_counted_and_too_many_are_an_error(tmp_path: Path) -> None
         (["--input=text", "/in,/more", "/out"], "Hadoop would take the comma"),
         (["--input=text", "--length=0", "/in", "/out"], "--length: "),
         (["--input=text", "/in"], "required: OUTPUT"),
+        (["--input=text", "--removed=/x", "/in", "/out"], "--removed needs --output kept"),
+        (["--input=jsonl", "--output=kept", "--text=a,b", "/in", "/out"], "cuts one field"),
+        (["--input=text", "--output=kept", "--removed=/out/x", "/in", "/out"], "separate folders"),
     ],
 )
 def test_refusals(words: list[str], said: str, tmp_path: Path) -> None:
