@@ -176,11 +176,10 @@ def input_blocks(
         names = list_of_files(settings.input_files)
         return input_files.task_blocks(names, settings.max_line, settings.pieces)
     old, new = list(old or []), list(files or ["-"])
-    if [*old, *new] != ["-"]:
-        refuse_indexes([*old, *new])
-        blocks.check_inputs([*old, *new])
-        if settings.output.decides == RECORDS:
-            input_files.refuse_twice(old, new, lists_removed=False)
+    refuse_indexes([*old, *new])
+    blocks.check_inputs([*old, *new])
+    if settings.output.decides == RECORDS:
+        input_files.refuse_twice(old, new, lists_removed=False)
     return settings.blocks([*old, *new], places=blocks.file_places(len(old), len(new)))
 
 

@@ -26,6 +26,7 @@ import re
 import shlex
 import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import IO, Any, Callable, NamedTuple
 
@@ -34,7 +35,7 @@ import numpy as np
 from neardup.reading.compressed import MAGIC_BYTES, position, refuse_no_lines
 from neardup.reading.dialects import AS_USUAL, Dialect
 from neardup.reading.input_check import LINE_TOO_LONG
-from neardup.runtime.program import StageError, printable
+from neardup.runtime.program import STDOUT, StageError, UsageError, printable
 from neardup.runtime.summary import DOCUMENTS
 
 LINE_BITS, FILE_BITS = 44, 19
@@ -93,19 +94,29 @@ class Block(NamedTuple):
 
 
 def check_inputs(files: list[str]) -> None:
-    """Raise StageError for folders and missing files."""
+    """Raise StageError for folders and missing files, UsageError if standard output is a file."""
     for name in files:
         if name == "-":
+            _check_output(name, 0)
             continue
         try:
-            mode = os.stat(name).st_mode
+            found = os.stat(name)
         except (OSError, ValueError) as error:  # ValueError: a NUL
             if getattr(error, "errno", errno.ENOENT) in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
                 raise StageError(f"{name or 'an empty name'}: no such file") from None
             raise
-        if stat.S_ISDIR(mode):
+        _check_output(name, name)
+        if stat.S_ISDIR(found.st_mode):
             documents = DOCUMENTS.format(shlex.quote(name))
             raise StageError(f"{name}: is a directory; name the files in it; {documents}")
+
+
+def _check_output(name: str, file: int | str) -> None:
+    """Raise UsageError for a file that standard output would overwrite, or append to."""
+    with suppress(OSError):  # one of both is closed
+        found = os.stat(file)
+        if stat.S_ISREG(found.st_mode) and os.path.samestat(found, os.fstat(STDOUT)):
+            raise UsageError(f"{name}: is standard output, too; write to another file: > NEW")
 
 
 def files_named(names: list[str]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from tests.support.engines import (
 )
 from tests.support.failing import GOOD, needs_full
 
+COUNT_MAP, KEEP_NONE = [*COUNT_TOKENS, "map"], [*KEEP, "--decided=/dev/null"]
 Stages = dict[str, tuple[list[str], bytes]]
 
 
@@ -165,3 +167,19 @@ def test_a_packed_file_without_a_line_end_is_refused(tmp_path: Path) -> None:
         result = run(words, tmp_path, process=True)
         assert result.code == 1
         assert "zeros.gz: line 1: no line end in 1,024 MiB" in result.err
+
+
+@pytest.mark.first_case
+@pytest.mark.parametrize("to", [">> {0}", "1<> {0}", "< {0} >> {0}", ">> link"])
+@pytest.mark.parametrize("command", [[*RUN_LOCAL, "--output=kept"], MAPPER, COUNT_MAP, KEEP_NONE])
+def test_standard_output_that_is_an_input(command: list[str], to: str, tmp_path: Path) -> None:
+    """The answer was written into the input before that was refused."""
+    file = tmp_path / "file"
+    file.write_bytes(GOOD)
+    (tmp_path / "link").symlink_to(file)
+    name = "-" if to.startswith("<") else str(file)
+    line = f"{shlex.join(map(str, [*command, name]))} {to.format(file)}"
+    result = run(["bash", "-c", line], tmp_path, cwd=tmp_path)
+    assert result.code == 2
+    assert f"{name}: is standard output, too; write to another file: > NEW" in result.err
+    assert file.read_bytes() == GOOD
