@@ -49,6 +49,7 @@ MAX_HEADER = 1 << 14  # characters of a header's value
 UNFIT = ("idna", "punycode", "undefined", "unicode", "raw_unicode")  # no mail is written in these
 SIGNATURE = re.compile("application/(pgp|pkcs7|x-pkcs7)-signature")
 BROKEN = re.compile("(No|Start|Close)Boundary|Multipart|InvalidBase64")  # defects of Python
+SENT = ("from", "date", "subject")
 FORWARDED = ("message/rfc822", "message/global")
 LINK = re.compile(
     r"""\b(?:href|src)\s*=\s*(?!["']?cid:)(?:"([^"]+)"|'([^']+)'|([^\s"'>]+))""", re.I
@@ -66,6 +67,7 @@ class ReadText(NamedTuple):
     text: str
     encoding: str = ""
     unread: Hashes = frozenset()
+    sent: Hashes = frozenset()  # of a mail: by whom, when and as what
 
 
 def mbox_members(
@@ -146,7 +148,9 @@ def read_mail(data: bytes, decode: Decode, how: MailText, limits: Archive) -> Re
     values = [decoded_value(value) for name in how.headers for value in message.get_all(name, ())]
     text = "\n".join([*values, body])
     text = escape(text, quote=False) if how.cleaned else text
-    return ReadText(text, reader.guessed, frozenset(reader.unread))
+    sent = [" ".join(decoded_value(message.get(name, "")).split()) for name in SENT]
+    hash_ = blake2b("\n".join(sent).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return ReadText(text, reader.guessed, frozenset(reader.unread), frozenset([hash_]))
 
 
 class MailParts:
@@ -185,7 +189,7 @@ class MailParts:
     def _headers(self, parts: Sequence[Message], kind: str) -> Iterator[str]:
         """Yield the headers in a report; leave them unread, too, and those of forwarded mails."""
         for part in parts:
-            names = ("from", "date", "subject") if kind in FORWARDED else part.keys()
+            names = SENT if kind in FORWARDED else part.keys()
             found = "\n".join(decoded_value(part.get(name, "")) for name in names)
             self._leave(found.encode("utf-8", "surrogatepass"))
             if kind not in FORWARDED:

@@ -64,7 +64,7 @@ class Document(NamedTuple):
     changed: float = 0.0  # seconds since 1970, in UTC
     encoding: str = ""  # if it was guessed
     unread: mails.Hashes = frozenset()  # hashes of attachments
-    is_mail: bool = False
+    sent: mails.Hashes = frozenset()  # of a mail: a hash of by whom, when and as what
     cached: bool = False
 
 
@@ -251,13 +251,13 @@ def read(
         found, cached = remembered(None if kind is MAIL else cache, data, reader)
     except archives.MemberError as error:
         return NoDocument(path, *error.args)
-    text, encoding, unread = found
+    text, encoding, unread, sent = found
     if len(text) > limit:
         return NoDocument(path, TOO_LONG, f"its text has more than {limit:,} characters")
     if "\0" in text or not text.strip():
         empty = EMPTY if kind is MAIL else SCANNED
         return NoDocument(path, archives.BINARY if "\0" in text else empty, skipped=True)
-    return Document(path, whole(text), len(data), 0.0, encoding, unread, kind is MAIL, cached)
+    return Document(path, whole(text), len(data), 0.0, encoding, unread, sent, cached)
 
 
 def remembered(

@@ -85,8 +85,8 @@ TEXTS = {
 NUL_HELP = (
     "with --output kept or removed: the answer is unescaped paths of files, each followed by a NUL "
     "byte, for xargs -0.  A removed document with attachments, pictures, links or repeats that the "
-    "kept one lacks is printed with kept, not with removed.  Of archives, kept prints those with "
-    "members to keep, and removed prints none"
+    "kept one lacks, or a mail with another sender, date or subject, is printed with kept, not "
+    "with removed.  Of archives, kept prints those with members to keep, and removed prints none"
 )
 GUESSES: dict[str, document_files.Guess | None] = {STRICT: None, DETECT: document_files.detected}
 NONE: mails.Hashes = frozenset()
@@ -292,7 +292,7 @@ class AnswerLines:
             said += f"{many(len(self.archives), 'archives')} instead" if self.kept else "only files"
         if self.partly:
             said += f"; {self.partly:,} {'removed' if self.kept else 'of them'} with attachments, "
-            said += "pictures, links or repeats that the kept one lacks: "
+            said += "pictures, links, repeats or headers that the kept one lacks: "
             said += "-0 prints them, too" if self.kept else "-0 leaves them out"
         return said
 
@@ -380,7 +380,7 @@ class DocumentFiles:
     ) -> Iterator[bytes]:
         """Count a document; yield its line, or those of its units."""
         settings, tally, id_ = self._settings, self.tally, path_id(document.path)
-        if settings.output in REMOVALS and not (document.is_mail or document.unread):
+        if settings.output in REMOVALS and not (document.sent or document.unread):
             document = document._replace(unread=of_page(document.text, settings))
         tally.results += 1
         tally.cached += document.cached
@@ -392,9 +392,9 @@ class DocumentFiles:
             order = frozenset() if cut else order_of_repeats(document.text, settings)
             if order:
                 tally.leave_out(FEW_WORDS, document.path)
-            if more := document.unread | order:
+            if more := document.unread | document.sent | order:
                 unread[id_] = more
-        if document.is_mail and not headers and settings.output in REMOVALS:
+        if document.sent and not headers and settings.output in REMOVALS:
             tally.leave_out(BODY_ALONE, document.path)
         values = settings.form.values
         if unread is not None and values and values.of_ids([id_.encode()]) == [None]:

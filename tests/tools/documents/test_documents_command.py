@@ -333,10 +333,10 @@ def test_attachments_that_the_kept_mail_lacks_keep_a_mail_from_xargs(tmp_path: P
     assert "--headers" not in documents(tmp_path, "--output=removed", "--headers=from", top).err
     words = "--output=kept", "--keep=prefer:mbox", "--removed", tmp_path / "gone.tsv", top
     kept = documents(tmp_path, "-0", *words)
-    names = ("e.mbox", "b.eml", "c.eml", "d.eml")
+    names = ("e.mbox", "a.eml", "b.eml", "c.eml", "d.eml")
     assert kept.out == b"".join(os.fsencode(top / name) + b"\0" for name in names)
     assert (tmp_path / "gone.tsv").read_text().count("\n") == 5
-    assert "3 removed with attachments" in kept.err
+    assert "4 removed with attachments" in kept.err
     assert documents(tmp_path, *words).out.split() == [os.fsencode(top / "e.mbox/#1")]
     assert "text alone" in documents(tmp_path, "--output=lines", top).err
     old = tmp_path / "old.jsonl"
@@ -363,7 +363,10 @@ def test_grids_of_a_few_words_are_copies_only_if_their_order_is_the_same(tmp_pat
     assert documents(tmp_path, *words).out.count(b"\n") == 4
     removed = documents(tmp_path, "-0", *words)
     assert removed.out == b"".join(os.fsencode(top / name) + b"\0" for name in ("c.txt", "y.txt"))
-    assert "2 of them with attachments, pictures, links or repeats that the kept" in removed.err
+    assert (
+        "2 of them with attachments, pictures, links, repeats or headers that the kept"
+        in removed.err
+    )
     assert f"4 documents of few words, much repeated, in any order ({top}/a.txt, " in removed.err
     kept = documents(tmp_path, "-0", "--output=kept", top)
     names = ("a.txt", "x.txt", "b.txt", "d.txt")
@@ -392,3 +395,27 @@ def test_what_a_page_shows_besides_text_keeps_it_from_xargs(tmp_path: Path) -> N
     assert removed.out == b"".join(os.fsencode(top / f"{name}.html") + b"\0" for name in "bh")
     assert "5 of them with attachments, pictures, links" in removed.err
     assert "7 documents by text alone" in removed.err
+
+
+def test_a_mail_with_another_sender_date_or_subject_is_kept_from_xargs(tmp_path: Path) -> None:
+    """The text of a mail may be the same every month."""
+    top = tmp_path / "mails"
+    top.mkdir()
+    head = "From: x@host\nTo: {}@host\nDate: Mon, 1 Jan 2024 12:00:00 +0000\nSubject: of{}May\n\n"
+    heads = {
+        "a": head.format("y", " "),
+        "b": head.format("z", "\n ").replace("Subject: of", "Subject: =?utf-8?q?of?="),
+        "c": head.format("y", " ").replace("May", "June"),
+        "d": head.format("y", " ").replace("2024", "2023"),
+        "e": head.format("y", " ").replace("x@", "z@"),
+    }
+    for name, lines in heads.items():
+        (top / f"{name}.eml").write_text(lines + TEXT)
+    (top / "0.txt").write_text(TEXT)
+    words = "--output=removed", "--keep=prefer:eml", top
+    assert documents(tmp_path, *words).out.count(b"\n") == 5
+    removed = documents(tmp_path, "-0", *words)
+    assert removed.out == b"".join(os.fsencode(top / name) + b"\0" for name in ("0.txt", "b.eml"))
+    assert "3 of them with attachments, pictures, links, repeats or headers" in removed.err
+    gone = documents(tmp_path, "-0", "--output=removed", top).out  # the text has no headers
+    assert gone == b""
