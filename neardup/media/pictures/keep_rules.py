@@ -17,11 +17,15 @@ from typing import Any, Callable
 import numpy as np
 
 from neardup.media.pictures import originals
+from neardup.media.pictures.pictures import RAW
 from neardup.reading.field_values import rules_in
 
 Facts = dict[str, Any]
 Rule = Callable[[str, Facts], Any]  # of an id and facts; the one with the least value is kept
-SIDECARS = (b".xmp", b".aae", b".srt", b".ass", b".vtt")
+NOTES = (b".xmp", b".aae", b".pp3", b".dop", b".json", b".supplemental-metadata.json")
+SIDECARS = (*NOTES, b".srt", b".ass", b".vtt")
+# Of a still: the video of a Live Photo, a spoken note, and what it was developed from.
+PARTNERS = (b".mov", b".mp4", b".wav", *map(str.encode, sorted(RAW)))
 SUBTITLES = re.compile(rb"(?i:(?:[a-z_-]{2,12}\.|\d\.){0,3}(?:srt|ass|ssa|vtt|sub|sup|smi))")
 SUBS = {b"Subs", b"subs", b"Subtitles", b"subtitles"}  # folders
 DEEPEST = 8  # crops of crops …
@@ -109,13 +113,14 @@ def set_cuts(facts: Sequence[Facts], crops: Sequence[tuple[int, int, int]]) -> N
 def add_sidecar(facts: Facts, path: bytes, beside: Sequence[bytes] = ()) -> None:
     """Add "sidecar" to what a file holds if its edits, notes or subtitles are in a file beside it.
 
-    Such a file is a.xmp or a.jpg.xmp beside a.jpg; or, if `beside` are the names in the folder of a
-    video, in order, a.en.forced.srt or a folder Subs beside a.mp4.
+    Such a file is a.xmp, a.jpg.json or a.mov beside a.jpg; or, if `beside` are the names in the
+    folder of a video, in order, a.en.forced.srt or a folder Subs beside a.mp4.
     """
     holds, names = facts.get("holds"), (path, os.path.splitext(path)[0])
     if holds is None or "sidecar" in holds:
         return
-    ends = [end for each in SIDECARS for end in (each, each.upper())]
+    known = SIDECARS + PARTNERS * ("coding" in facts)
+    ends = [end for each in known for end in (each, each.upper())]
     there = any(os.path.exists(name + end) for name in names for end in ends)
     if there or _has_subtitles(os.path.basename(names[1]) + b".", beside):
         facts["holds"] = [*holds, "sidecar"]

@@ -333,7 +333,12 @@ def _has_noise(a: Facts, b: Facts) -> bool:
     return _same_size(a, b) and _is_noisier(a, b) and less
 
 
+def _has_gap(a: Facts, b: Facts) -> bool:
+    return "coding" in a and bool(a.get("damaged")) and not b.get("damaged")
+
+
 CHANGES = {  # word: function that returns whether it describes `a` beside `b`
+    "damaged": _has_gap,
     "framed": _is_framed,
     "less detail": _is_reduction,
     "enlarged": _is_enlarged,

@@ -59,7 +59,9 @@ MAX_MEASURED_SIDE = 5000  # pixels a side, to compare copies
 STRIP = 256  # rows that are copied at once
 COLOURS, TINTS = 200, 8  # pixels a side, of which colours are taken; of the fact "tints"
 LOSSLESS, SHOWN, DEEP = "lossless", "shown", "deep"  # what `_opened` adds to `info`
-FACTS = 12  # the version of what `measured` returns: must change with it
+FACTS = 13  # the version of what `measured` returns: must change with it
+GAPS = bytes(512), b"\xff" * 512  # in a JPEG file
+MANY_EQUAL = 0.5  # share of neighbours that are equal, in drawings, of which a file may have gaps
 PAPER = 208  # the least level of grainy white
 FLAT = 0.8  # share of pixels equal to the next one, in a drawing; a dithered photo has fewer
 CODECS = dict.fromkeys(("JPEG", "MPO", "HEIF"), 1)
@@ -239,6 +241,8 @@ def measured(path: bytes) -> originals.Facts:
         facts: originals.Facts = {**_measured(image), "file": digest_of(path).hex()}
         shown = facts["file"] if facts["frames"] > 1 else f"{_checksum(image):08x}"
         facts.update(shown=shown, sketch=sketch_of(path))
+        jpeg = facts["coding"] == CODECS["JPEG"] and facts["flat"] < MANY_EQUAL
+        facts["damaged"] = jpeg and _is_damaged(data)
         more += _in_xmp(data) + ["text"] * (IPTC in data)
         return {**facts, "holds": [*dict.fromkeys(facts["holds"] + more)]}
 
@@ -261,7 +265,7 @@ def _measured(image: Image.Image) -> originals.Facts:
     neighbours that are equal; dotted: a GIF in which few are; paper: share of white, grainy or
     not; frames: of an animation;
     seen: the step of a JPEG file that it was made from; coding: 0 for lossless; digest, of grey;
-    shot: when and how it was taken;
+    shot: when and how it was taken; damaged: its file has a gap;
     look: the picture at 96 × 96 pixels, in grey; holds: what else the file has.
     """
     from PIL import Image
@@ -309,6 +313,23 @@ def _measured(image: Image.Image) -> originals.Facts:
         "coding": 0 if image.info.get(LOSSLESS) else CODECS.get(image.format or "", 0),
         "holds": [word for word, there in holds.items() if there],
     }
+
+
+def _is_damaged(data: bytes) -> bool:
+    """Return whether the pixels of a JPEG file have a gap, as of sectors that were not written.
+
+    >>> head = b"\xff\xd8\xff\xe1\0\4ab\xff\xda"
+    >>> _is_damaged(head + b"abc" + bytes(512) + b"d\xff\xd9"), _is_damaged(head + b"abc\xff\xd9")
+    (True, False)
+    """
+    start = 2
+    while data[start : start + 1] == b"\xff" and data[start + 1 : start + 2] != b"\xda":
+        start += 2 + int.from_bytes(data[start + 2 : start + 4], "big")
+    sample = data[start::128]
+    if not any(gap[:3] in sample for gap in GAPS):  # most files, in little time
+        return False
+    end = data.find(b"\xff\xd9", start)
+    return any(data.find(gap, start, end) >= 0 for gap in GAPS)
 
 
 def _in_xmp(data: bytes) -> list[str]:

@@ -272,6 +272,23 @@ def test_traces_of_a_stronger_compression_are_seen(scene: Image.Image, tmp_path:
     assert (first["generation"], again["generation"]) == (1, 2)
 
 
+def test_a_smaller_copy_is_kept_before_a_file_with_a_gap(
+    scene: Image.Image, tmp_path: Path
+) -> None:
+    """Sectors of a disk that were not written are zero; JPEG files have few zeros in a row."""
+    paths = [tmp_path / "a.jpg", tmp_path / "b.jpg"]
+    scene.save(paths[0], quality=95, progressive=True)
+    scene.resize((WIDE * 2 // 3, HIGH * 2 // 3)).save(paths[1], quality=90)
+    (whole, _), order = compare(paths)
+    assert (whole["changes"], order) == ([], [0, 1])
+    data = bytearray(paths[0].read_bytes())
+    data[-8192:-7168] = bytes(1024)
+    paths[0].write_bytes(data)
+    (gap, small), order = compare(paths)
+    assert (gap["changes"], order) == (["damaged"], [1, 0])
+    assert doubt(gap, small) == "damaged"
+
+
 def behind(image: Image.Image, path: Path) -> None:
     """Write a JPEG file with a video behind the picture, as cameras of telephones do."""
     image.save(path, quality=90)
@@ -339,9 +356,14 @@ def said(image: Image.Image, path: Path) -> None:
 WIDE_COLOURS = b"d" * 36 + b"acsp" + b"Display P3" * 9  # the head of a profile, and its name
 
 
-def beside_notes(image: Image.Image, path: Path) -> None:
-    image.save(path, quality=90)
-    path.with_suffix(".XMP").touch()
+def beside(name: str) -> Callable[[Image.Image, Path], object]:
+    """Return a function that writes a picture, and another file beside it."""
+
+    def write(image: Image.Image, path: Path) -> None:
+        image.save(path, quality=90)
+        (path.parent / name).touch()
+
+    return write
 
 
 HELD: dict[str, tuple[Callable[[Image.Image, Path], object], Change, str]] = {
@@ -360,7 +382,10 @@ HELD: dict[str, tuple[Callable[[Image.Image, Path], object], Change, str]] = {
         *(lambda image: image.copy(), "tif"),
     ),
     "no 16 bits": (lambda image, path: deep(image).save(path), lambda im: im.convert("L"), "png"),
-    "no sidecar": (beside_notes, lambda image: image, "jpg"),
+    **{
+        f"no sidecar, {name}": (beside(name), lambda image: image, "jpg")
+        for name in ("z.XMP", "z.jpg.supplemental-metadata.json", "z.MOV", "z.cr2", "z.jpg.pp3")
+    },
     "no place": (tagged, lambda image: image, "jpg"),
     **{
         f"no text, XMP {text}": (described(text), lambda image: image, "jpg")
