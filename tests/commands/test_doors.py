@@ -107,21 +107,36 @@ def test_the_recipe_moves_any_name_and_keeps_folders(door: str, made: Path, tmp_
     """What is in the trash is not replaced; every other removed file is moved there."""
     top = library(made, door, tmp_path / "my files")
     before, lines = files_below(top), recipe(door, "'my files'")
-    taken = tmp_path / "trash" / "my files" / "second (copy)" / f"IMG_0001.{KINDS[door]}"
+    taken = tmp_path / ".trash" / "my files" / "second (copy)" / f"IMG_0001.{KINDS[door]}"
     taken.parent.mkdir(parents=True)
     taken.write_text("of an earlier run")
     said = typed(lines, tmp_path)
     assert said == f"left: my files/second (copy)/IMG_0001.{KINDS[door]}\n".encode()
     assert taken.read_text() == "of an earlier run"
-    moved = files_below(tmp_path / "trash") - {os.fsencode(taken)}
+    moved = files_below(tmp_path / ".trash") - {os.fsencode(taken)}
     left = files_below(top)
-    assert left.isdisjoint(name.replace(b"/trash/", b"/") for name in moved)
-    assert left | {name.replace(b"/trash/", b"/") for name in moved} == before
+    assert left.isdisjoint(name.replace(b"/.trash/", b"/") for name in moved)
+    assert left | {name.replace(b"/.trash/", b"/") for name in moved} == before
     assert len(left) == 3
     assert len((tmp_path / "removed.0").read_bytes().split(b"\0")) == 2 * len(NAMES)
     again = typed(lines.partition("removed.0\n")[2], tmp_path)
     assert again.count(b"left: ") == 2 * len(NAMES) - 1
     assert files_below(top) == left
+
+
+@pytest.mark.slow
+@each_door
+def test_the_recipe_twice_in_one_folder_leaves_a_copy(
+    door: str, made: Path, tmp_path: Path
+) -> None:
+    """What was moved is not read again, though its path comes before that of the kept copy."""
+    for name in ("y", "z"):
+        shutil.copy(made / door / "a", tmp_path / f"{name}.{KINDS[door]}")
+    for _ in range(2):
+        assert typed(recipe(door, "."), tmp_path) == b""
+    there = {name for name in files_below(tmp_path) if name.endswith(KINDS[door].encode())}
+    names = (f"y.{KINDS[door]}", f".trash/z.{KINDS[door]}")
+    assert there == {os.fsencode(tmp_path / name) for name in names}
 
 
 @pytest.mark.slow
