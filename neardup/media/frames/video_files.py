@@ -8,8 +8,8 @@ readable part of a damaged file is used if it lasts a second; its facts have "da
 Facts: seconds (of frames, to the end of the last one); width and height, in pixels, upright; bytes;
 bitrate, in bit/s, of the whole file; fps; codec; container; holds, languages (of sound) and written
 (in subtitles), of its tracks that are not silent; sound, the share of the seconds that have any;
-created, if it says when; digest of the file, if it shows one picture, or flat ones, most of the
-time.
+created, if it says when; mean, of its pictures; digest of the file, if one picture, or flat
+ones, are shown most of the time.
 
 Cost on one core, relative to PyAV's decoding of all frames, 720 lines at 25 frames a second:
 H.264 0.65 times as much (17 times real time), HEVC 0.65 (14), VP9, where no frame is skipped, 1.08
@@ -21,6 +21,7 @@ Memory: 24 packets, the frames that the decoder keeps, and `SpanMaker`'s; 90 MB 
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,7 +55,7 @@ from neardup.reading.decoders import Failure
 from neardup.reading.folder_walk import FoundFile, digest_of, path_id
 from neardup.runtime.program import PROGRAM_ERRORS
 
-VERSION = 5  # of times, pictures and facts: must change if they do
+VERSION = 6  # of times, pictures and facts: must change if they do
 SAMPLES = 32  # frames that are measured, to tell an original from its copies
 MICROSECONDS = 1_000_000
 CODECS = {
@@ -110,7 +111,7 @@ def _print(file: FoundFile, how: Reading, container: Any, stream: Any) -> VideoP
     if container.format.name in STILLS and decoder.packets < 2:
         raise RefusedError(NOT_A_VIDEO, suffix_of(file.path) or "no extension")
     facts = _facts(file, container, stream, seconds, frames.size, decoder.sound())
-    facts.update(originals.average(frames.samples))
+    facts.update(originals.average(frames.samples), mean=frames.mean())
     if decoder.damaged:
         facts["damaged"] = True
     spans, hashes = frames.spans.finish()
@@ -145,6 +146,7 @@ class _Frames:
         self._last: Any = None
         self._small: NDArray[np.uint8] = np.empty(0, np.uint8)
         self.samples: list[originals.Facts] = []  # of frames, at most SAMPLES
+        self._sum = np.zeros((64, 64))  # of the pictures at all ticks
         self._ticks, self._every = 0, 1000 // tick_ms  # ticks so far, and between samples
 
     def add(self, time: float, frame: Any) -> None:
@@ -156,7 +158,12 @@ class _Frames:
                 exchanged = turn_of(frame)[0]
                 self.size = (frame.width, frame.height)[:: -1 if exchanged else 1]
         self._ticks += 1
+        self._sum += self._small
         self.spans.add(round(time * 1000), self._small)
+
+    def mean(self) -> str:
+        """Return the mean picture, 64 × 64 levels, in base 64."""
+        return b64encode(np.rint(self._sum / self._ticks).astype(np.uint8).tobytes()).decode()
 
     def _sample(self, frame: Any) -> None:
         """Measure a frame; take half as many as before when there are enough."""

@@ -218,6 +218,7 @@ THIN = 0.005  # share of a side that borders are wider, although a crop seems to
 MOVED = (0.15, 0.6)  # standard deviations of levels: least of two framings, most of two copies
 ENLARGED, FAINT = (1.5, 1.3), 1 / 30  # ratios of pixels, of details; of power
 LESS_SOUND = 0.05  # share of the seconds
+SAME_TIMES = 1.02  # ratio of lengths of videos whose mean pictures are compared
 SAME_RATE = 0.75  # ratio of frames a second: a film at 24 has as many as one at 30
 LESS = 4.0  # ratio of details: half the sides, or less
 POOR = 18.0  # step of a JPEG file of quality 35
@@ -432,11 +433,32 @@ def doubt(kept: Facts, removed: Facts) -> str:
     for fact, word in (("languages", "language"), ("written", "language of subtitles")):
         named, other = (set(of.get(fact, ())) for of in both)
         words += [word] * bool(named and other - named)
+    words += ["mark"] * ("text" not in words and _has_mark(kept, removed))
     words += ["fewer frames"] * (0 < kept.get("fps", 0) < SAME_RATE * removed.get("fps", 0))
     words += ["less sound"] * (0 < kept.get("sound", 0) < removed.get("sound", 0) - LESS_SOUND)
     pages = all(of.get("frames", 1) > 1 for of in both)
     words += ["frames"] * (pages and kept.get("file") != removed.get("file"))
     return ",".join(words + ["not measured"] * unknown)
+
+
+def _has_mark(a: Facts, b: Facts) -> bool:
+    """Return whether the mean pictures of two videos, both in full, differ in a place.
+
+    One has a logo or subtitles there, or none any more.
+    """
+    both = a, b
+    if not all(of.get("mean") for of in both) or any(map(_is_moved, both)):
+        return False
+    lengths, (inside, inside_b) = [of["seconds"] for of in both], (of["inside"] for of in both)
+    if max(lengths) > SAME_TIMES * min(lengths) or np.ptp([inside, inside_b], axis=0).max() > THIN:
+        return False
+    looks = (np.frombuffer(b64decode(of["mean"]), np.uint8).reshape(64, 64) for of in both)
+    return mark_between(*(of.astype(np.float32) for of in looks)) > CLEAR
+
+
+def _is_moved(of: Facts) -> bool:
+    moved = {"mirrored", "cropped", "framed"} & {*of.get("changes", ())}
+    return bool(moved or of.get("cut") or "inside" not in of)
 
 
 def _loses_detail(kept: Facts, removed: Facts) -> bool:

@@ -3,6 +3,7 @@
 import os
 import struct
 import zlib
+from base64 import b64decode
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -65,6 +66,9 @@ def test_the_facts_of_a_video(tmp_path: Path) -> None:
     assert found.facts["inside"] == [1.0, 1.0]
     assert len(found.facts["spectrum"]) == 17
     assert 0 <= found.facts["colour"] <= 255
+    shown = np.mean(list(scene(1, 3)))
+    mean = np.frombuffer(b64decode(found.facts["mean"]), np.uint8)
+    assert mean.reshape(64, 64).mean() == pytest.approx(shown, abs=20)
     assert found.variants == VARIANTS
     assert found.hashes.shape == (len(found.spans), len(VARIANTS), 4)
     assert found.spans[0, 0] == 0

@@ -1,8 +1,10 @@
 """Which of several similar videos is the original, where that is in doubt, and what is removed."""
 
 import os
+from base64 import b64encode
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -153,6 +155,21 @@ def test_a_removal_of_what_only_that_video_has_is_doubtful() -> None:
         assert {doubt({**kept, **measured}, {**gone, **measured}) for kept, gone in cases} == {
             words
         }
+
+
+def test_a_removal_for_a_video_with_a_logo_or_subtitles_is_doubtful() -> None:
+    """Which of both has it is not known; the mean of a mirrored one or a clip says nothing."""
+    plain = (np.arange(4096).reshape(64, 64) ** 1.5 % 99 + 60).astype(np.uint8)
+    marked = plain.copy()
+    marked[50:54, 20:44] = 250
+    logo, clean, bright = (
+        facts(mean=b64encode(of.tobytes()).decode()) for of in (marked, plain, plain + 30)
+    )
+    assert doubt(logo, clean) == doubt(clean, logo) == "mark"
+    assert doubt(clean, bright) == doubt(clean, {**clean}) == ""
+    assert doubt(logo, {**clean, "seconds": 50.0}) == ""
+    assert doubt(logo, {**clean, "changes": ["mirrored"]}) == ""
+    assert doubt(logo, facts()) == ""
 
 
 def test_a_whole_video_is_kept_and_the_damaged_one_removed() -> None:
