@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,8 @@ from typing import Any
 import pytest
 
 from neardup.commands import example as synthetic_videos
-from tests.on_spark.test_spark_answers import counts, written
+from neardup.engines.spark import spark_tasks
+from tests.on_spark.test_spark_answers import answer, counts, written
 from tests.support.engines import (
     ANSWER,
     IN_FILES,
@@ -100,6 +102,50 @@ def test_an_executor_is_killed(cluster: SparkCluster, videos: Path, tmp_path: Pa
     assert "Lost executor" in said
     assert written(tmp_path / "pairs") == in_order(expected.out)
     assert counts(said) == counts(expected.err)
+
+
+@pytest.mark.parametrize("stage", ["keys", "decided"])
+def test_the_same_line_goes_on_after_a_killed_run(stage: str, videos: Path, tmp_path: Path) -> None:
+    """A stage that a killed run has finished is not run again; lines and counts are the same."""
+    words = ["--master", "local[2]", "--output=kept", "--reducers=3"]
+    words += [str(videos), str(tmp_path / "clean [1]")]
+    with (tmp_path / "log").open("wb") as out:
+        job = subprocess.Popen(
+            [*RUN_SPARK, "-v", *QUICK, *words], stdout=out, stderr=out, start_new_session=True
+        )
+        with job:
+            found = "clean [[]1].neardup-*/" + f"{stage}.finished"
+            wait_for(lambda: any(tmp_path.glob(found)) or job.poll() is not None)
+            os.killpg(job.pid, signal.SIGKILL)
+    shutil.rmtree(tmp_path / "clean [1]", ignore_errors=True)  # as a refusal says
+    left = sorted(path.name for path in tmp_path.glob("clean*"))
+    assert len(left) == 1, (tmp_path / "log").read_text()
+    again = attempt(tmp_path, *words)
+    assert again.code == 0, again.err
+    assert f"{stage}: an earlier run has done this; see " in again.err
+    assert [path.name for path in tmp_path.glob("clean*")] == ["clean [1]"]
+    expected = succeed([*RUN_LOCAL, *IN_FILES, "-v", "--output=kept", videos], tmp_path)
+    assert written(tmp_path / "clean [1]") == in_order(expected.out)
+    assert counts(again.err) == counts(expected.err)
+
+
+@pytest.mark.parametrize("changed", ["input", "options"])
+def test_finished_stages_of_another_run_are_not_used(
+    changed: str, spark: Any, tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    file, output = tmp_path / "a.txt", tmp_path / "pairs"
+    file.write_bytes(b"a 1 2\nb 1 2\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(spark_tasks.Tasks, "ends", "no number")
+        with pytest.raises(Exception, match="should be int, got str"):
+            answer(spark, output, file)
+    assert "Finished stages are kept, and the same line goes on" in capsys.readouterr().err
+    if changed == "input":
+        file.write_bytes(b"c 1 2\nd 1 2\n")
+    words = ["--threshold=0.8"] if changed == "options" else []
+    pair = answer(spark, output, *words, file)
+    assert pair.startswith(b"c\td" if changed == "input" else b"a\tb")
+    assert "an earlier run" not in capsys.readouterr().err
 
 
 FINISHED = 16  # tasks: those of the first round, and one of the second

@@ -39,6 +39,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, functions, types
 
 from neardup.engines.spark import spark_tasks
+from neardup.engines.spark.finished_stages import HOME, FinishedStages, package_files
 from neardup.engines.spark.spark_tasks import ROW, Batches, Rows, Tasks, row
 from neardup.options.settings import Settings
 from neardup.options.table import Options
@@ -150,11 +151,10 @@ def ship(context: SparkContext) -> None:
         return
     folder = tempfile.mkdtemp(prefix="neardup.")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    home = Path(__file__).parents[2]
     path = Path(folder, PACKAGE)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
-        for file in sorted(path for path in home.rglob("*") if path.suffix in (".py", ".so")):
-            archive.write(file, file.relative_to(home.parent))
+        for file in package_files():
+            archive.write(file, file.relative_to(HOME.parent))
     context.addPyFile(str(path))
 
 
@@ -172,9 +172,15 @@ class Reports(AccumulatorParam[list[bytes]]):
 class SparkJob:
     """A near-duplicate search on DataFrames of lines, which `spark_tasks` reads."""
 
-    def __init__(self, spark: SparkSession, tasks: Tasks, settings: Settings):
-        self.spark, self.tasks, self.settings = spark, tasks, settings
-        self._first: list[bytes] = []
+    def __init__(
+        self,
+        spark: SparkSession,
+        tasks: Tasks,
+        settings: Settings,
+        stages: FinishedStages | None = None,
+    ):
+        self.spark, self.tasks, self.settings, self.stages = spark, tasks, settings, stages
+        self._first: list[bytes] = []  # reports of stages that the driver has waited for
         self._later = spark.sparkContext.accumulator([], Reports())
 
     def answer(self, lines: DataFrame, rounds: int) -> DataFrame:
@@ -190,12 +196,24 @@ class SparkJob:
         found = keyed.mapInArrow(tasks.reduce, ROW).repartitionById(tasks.ends, "part")
         return found.mapInArrow(tasks.finish(self._later.add), VALUE)
 
-    def kept(self, lines: DataFrame, new: DataFrame, rounds: int, folder: str) -> DataFrame:
-        """Return the kept or marked lines of `new`; the decision is written to a new folder."""
-        found = self.answer(lines, rounds).selectExpr("cast(value as string) as value")
-        found.write.option("compression", "none").text(folder)
-        (name,) = self.spark.read.text(folder).inputFiles()  # of one task
+    def kept(self, lines: DataFrame, new: DataFrame, rounds: int) -> DataFrame:
+        """Return the kept or marked lines of `new`; the decision is made at once, as a stage."""
+
+        def decide(folder: str) -> bytes:
+            found = self.answer(lines, rounds).selectExpr("cast(value as string) as value")
+            found.write.option("compression", "none").text(folder)
+            return b"\n".join([*self._first, *self._later.value])
+
+        assert self.stages
+        folder, reports = self.stages.stage("decided", decide)
+        # Spark itself would read `[` in a name as a pattern.
+        system, path = spark_tasks.file_system(self.spark, folder)
+        paths = (status.getPath() for status in system.listStatus(path))
+        (name,) = (path.toUri().toString() for path in paths if path.getName().startswith("part-"))
         self.spark.sparkContext.addFile(name)
+        self._first = reports.splitlines()
+        # What has been reported so far is in `reports`.
+        self._later = self.spark.sparkContext.accumulator([], Reports())
         keep = self.tasks.keep(name.rpartition("/")[2], self._later.add)
         return new.mapInArrow(keep, VALUE)
 
@@ -205,12 +223,18 @@ class SparkJob:
 
     def _shared_keys(self, lines: DataFrame) -> Callable[[], BloomFilter | None]:
         tasks = self.tasks
-        sent = lines.mapInArrow(tasks.send_keys, ROW).repartitionById(tasks.key_parts, "part")
-        found = sent.mapInArrow(tasks.share_keys, ROW).collect()
-        self._first += [each.report for each in found if each.report is not None]
-        blocks = (each.block for each in found if each.report is None)
-        keys = shared_keys(b"".join(blocks), self.settings)
-        everywhere = self.spark.sparkContext.broadcast(keys)
+
+        def find(_: str) -> bytes:
+            sent = lines.mapInArrow(tasks.send_keys, ROW).repartitionById(tasks.key_parts, "part")
+            found = sent.mapInArrow(tasks.share_keys, ROW).collect()
+            reports = [each.report.decode() for each in found if each.report is not None]
+            keys = b"".join(each.block for each in found if each.report is None)
+            return b"%b\n%b" % (json.dumps(reports).encode(), keys)
+
+        result = self.stages.stage("keys", find)[1] if self.stages else find("")
+        reports, _, keys = result.partition(b"\n")
+        self._first += map(str.encode, json.loads(reports))
+        everywhere = self.spark.sparkContext.broadcast(shared_keys(keys, self.settings))
         return lambda: everywhere.value
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import secrets
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from neardup.engines.pipe import check_unchanged
 from neardup.engines.spark import spark_flow, spark_submit, spark_tasks
+from neardup.engines.spark.finished_stages import FinishedStages, work
 from neardup.lines.count_lines import read_counts
 from neardup.options.settings import Settings, with_input
 from neardup.options.table import Options
@@ -42,15 +42,21 @@ def answer(spark: SparkSession, args: argparse.Namespace) -> None:
     if options.counts is not None:
         counts = read_counts(options.counts, options.own_counts)
     settings = token_counting.with_cost_printed(Settings.of(options, counts), options.verbosity)
-    out = None if options.not_pairs is None else os.devnull  # tasks are sent what was read
-    options = replace(options, counts=None, own_counts=False, not_pairs=out)
-    decided = f"{args.output_folder.rstrip('/')}.neardup-{secrets.token_hex(8)}"
-    try:
-        reports = _carry_out(spark, args, options, settings, counts, decided)
-    finally:
-        if settings.output.rows:
-            system, folder = spark_tasks.file_system(spark, decided)
-            system.delete(folder, True)
+    with spark_flow.new_output(spark, args.output_folder):
+        before = spark_tasks.states_of_files(spark, [*options.against, *args.inputs])
+        determines = work(before, (options, args.rounds), options.counts, options.not_pairs)
+        stages = FinishedStages(spark, args.output_folder, determines)
+        out = None if options.not_pairs is None else os.devnull  # tasks are sent what was read
+        options = replace(options, counts=None, own_counts=False, not_pairs=out)
+        try:
+            reports = _carry_out(spark, args, options, settings, counts, stages)
+            if settings.output.rows:
+                names = [*options.against, *args.inputs]
+                check_unchanged(before, spark_tasks.states_of_files(spark, names))
+        except BaseException as error:
+            stages.clean_up(error)
+            raise
+    stages.remove()
     none = _nothing(settings)
     if reports:  # zero counts within the first stage: no time is added
         none.update((name, reports[0][name]) for name in ("stage", "started", "ended"))
@@ -65,35 +71,26 @@ def _carry_out(
     options: Options,
     settings: Settings,
     counts: "TokenCounts | None",
-    decided: str,
+    stages: FinishedStages,
 ) -> list[dict[str, Any]]:
-    """Write OUTPUT, or remove it after a failure; return the reports of all tasks.
-
-    decided: a new folder for the decision, if lines of the input are written
-    """
-    with spark_flow.new_output(spark, args.output_folder):
-        old, new, rounds = options.against, args.inputs, 1 if args.rounds == "1" else 2
-        lines = spark_tasks.lines_of_files(spark, [*old, *new])
-        places = spark_tasks.places_of_files(spark, old, new) if settings.tag else None
-        partitions = spark_flow.partitions_of(lines, args.reducers)
-        decides = options.output if settings.output.decides else ""
-        job = spark_flow.SparkJob(
-            spark,
-            spark_tasks.Tasks(options, counts, partitions, places, decides, settings.not_pairs),
-            settings,
-        )
-        if settings.output.rows:
-            before = spark_tasks.states_of_files(spark, new)
-            blocks = job.kept(lines, spark_tasks.lines_of_files(spark, new), rounds, decided)
-        else:
-            blocks = job.answer(lines, rounds)
-        blocks.selectExpr("cast(value as string) as value").write.text(args.output_folder)
-        counted = total(report["counts"] for report in job.reports())
-        phases.check_rounds(counted)
-        if settings.output.rows:
-            names = spark_tasks.READ, spark_tasks.WRITTEN, *[REMOVED] * (decides == "kept")
-            pairs.check_lines(*(counted.get(name, 0) for name in names))
-            check_unchanged(before, spark_tasks.states_of_files(spark, new))
+    """Write OUTPUT; return the reports of all tasks."""
+    old, new, rounds = options.against, args.inputs, 1 if args.rounds == "1" else 2
+    lines = spark_tasks.lines_of_files(spark, [*old, *new])
+    places = spark_tasks.places_of_files(spark, old, new) if settings.tag else None
+    partitions = spark_flow.partitions_of(lines, args.reducers)
+    decides = options.output if settings.output.decides else ""
+    tasks = spark_tasks.Tasks(options, counts, partitions, places, decides, settings.not_pairs)
+    job = spark_flow.SparkJob(spark, tasks, settings, stages)
+    if settings.output.rows:
+        blocks = job.kept(lines, spark_tasks.lines_of_files(spark, new), rounds)
+    else:
+        blocks = job.answer(lines, rounds)
+    blocks.selectExpr("cast(value as string) as value").write.text(args.output_folder)
+    counted = total(report["counts"] for report in job.reports())
+    phases.check_rounds(counted)
+    if settings.output.rows:
+        names = spark_tasks.READ, spark_tasks.WRITTEN, *[REMOVED] * (decides == "kept")
+        pairs.check_lines(*(counted.get(name, 0) for name in names))
     return job.reports()
 
 

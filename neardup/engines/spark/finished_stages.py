@@ -1,0 +1,105 @@
+"""Stages of a run on Spark that an earlier run of the same line has finished.
+
+    /data/pairs.neardup-0123456789abcdef/decided             what a stage has written
+    /data/pairs.neardup-0123456789abcdef/decided.finished    once it has succeeded
+
+The second file has a hash of all that determines the stage's result, and what the driver keeps of
+it.  Each run writes to a new folder beside OUTPUT, and uses finished stages of runs with its hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import sys
+from pathlib import Path
+from typing import Any, Callable
+
+from pyspark.sql import SparkSession
+
+from neardup.engines.spark import spark_tasks
+from neardup.runtime.program import StageError, UsageError
+
+CHUNK = 1 << 22  # bytes that go to the JVM or come from it at once
+HOME = Path(__file__).parents[2]
+
+
+def package_files() -> list[Path]:
+    """Return the files of this package that tasks need, in order."""
+    return sorted(path for path in HOME.rglob("*") if path.suffix in (".py", ".so"))
+
+
+def work(files: list[tuple[str, int, int]], options: object, *contents: str | None) -> bytes:
+    """Return a hash of the program, the input, the options, and the contents of local files."""
+    paths = [*package_files(), *(Path(path) for path in contents if path)]
+    hashes = [hashlib.sha256(path.read_bytes()).digest() for path in paths]
+    return hashlib.sha256(repr((hashes, files, options)).encode()).hexdigest().encode()
+
+
+class FinishedStages:
+    """The stages of a run into the folder `output`; work: see `work`."""
+
+    def __init__(self, spark: SparkSession, output: str, work: bytes):
+        self.spark, self.work = spark, work
+        self._beside = f"{output.rstrip('/')}.neardup-"
+        self._own = f"{self._beside}{secrets.token_hex(8)}"
+        self._used: list[str] = []  # folders with stages that need not run again
+
+    def stage(self, name: str, run: Callable[[str], bytes]) -> tuple[str, bytes]:
+        """Return a stage's folder and result, which `run` makes unless an earlier run has.
+
+        run: is given the new folder, and returns what the driver keeps
+        """
+        for folder in self._earlier(name):
+            work, _, result = self._read(f"{folder}/{name}.finished").partition(b"\n")
+            if work == self.work:
+                print(f"{name}: an earlier run has done this; see {folder}", file=sys.stderr)
+                self._used.append(folder)
+                return f"{folder}/{name}", result
+        result = run(f"{self._own}/{name}")
+        self._write(f"{self._own}/{name}.finished", b"%b\n%b" % (self.work, result))
+        self._used.append(self._own)
+        return f"{self._own}/{name}", result
+
+    def remove(self) -> None:
+        for folder in dict.fromkeys([self._own, *self._used]):
+            system, path = spark_tasks.file_system(self.spark, folder)
+            system.delete(path, True)
+
+    def clean_up(self, error: BaseException) -> None:
+        """Remove the stages after Ctrl-C, or if their results are wrong; else keep them."""
+        if self._used and not isinstance(error, (KeyboardInterrupt, StageError, UsageError)):
+            print(
+                "Finished stages are kept, and the same line goes on from them; otherwise remove "
+                f"{' and '.join(dict.fromkeys(self._used))}",
+                file=sys.stderr,
+            )
+        else:
+            self.remove()
+
+    def _earlier(self, name: str) -> list[str]:
+        """Return the folders of runs into the same OUTPUT that have finished a stage."""
+        literal = re.sub(r"([*?\[\]{}\\])", r"\\\1", self._beside)
+        system, pattern = spark_tasks.file_system(self.spark, f"{literal}*/{name}.finished")
+        return [found.getPath().getParent().toString() for found in system.globStatus(pattern)]
+
+    def _read(self, name: str) -> bytes:
+        system, path = spark_tasks.file_system(self.spark, name)
+        file = system.open(path)
+        try:
+            return b"".join(iter(lambda: bytes(file.readNBytes(CHUNK)), b""))
+        finally:
+            file.close()
+
+    def _write(self, name: str, data: bytes) -> None:
+        """Write a file that appears under its name once it is complete."""
+        system, part = spark_tasks.file_system(self.spark, f"{name}.part")
+        file: Any = system.create(part)
+        try:
+            for start in range(0, len(data), CHUNK):
+                file.write(bytearray(data[start : start + CHUNK]))
+        finally:
+            file.close()
+        if not system.rename(part, spark_tasks.file_system(self.spark, name)[1]):
+            raise StageError(f"cannot rename {name}.part")
