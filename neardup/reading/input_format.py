@@ -255,6 +255,10 @@ class InputFormat(NamedTuple):
             parse = with_ranks(parse, self.fields)
         if self.values:
             parse = with_values(parse, self.values, self.fields, self.sets_apart)
+        return self.of_task(parse)
+
+    def of_task(self, parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Return a function of rows that also takes the lines of a task; see `_parse_rows`."""
         if self.input == "tsv" and self.fields and self.fields.numbered:
             return partial(_parse_rows, parse, self.fields.places(()))
         return parse

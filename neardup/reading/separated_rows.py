@@ -230,7 +230,8 @@ def separated_pieces(
         first = next(table.rows, TableRows(1, b""))
         table = table._replace(rows=chain([first] if first.data else [], table.rows))
         names = header or next(split_rows(kind, first.data, dialect), [])
-        if fields.numbered or not fields.texts or not {*fields.texts} <= {*header}:
+        known = not fields.numbered and fields.texts and {*fields.texts} <= {*header}
+        if start.of_file and not known:
             other = seen(table.header + first.data, kind)
             named = (len(names) > 1 and all(map(ANY_NAME.fullmatch, header))) or not fields.texts
             named |= len(header) > 1 and fields.id in header

@@ -166,3 +166,13 @@ def test_marked_in_splits(spark: Any, tmp_path: Path, capsys: Any) -> None:
         spark.conf.set(size, before)
     said = capsys.readouterr().err
     assert "passages: 120 records" in said
+
+
+@pytest.mark.parametrize("words", [[], ["--output=kept"]], ids=["passages", "kept"])
+def test_rows_of_tsv(spark: Any, tmp_path: Path, words: list[str]) -> None:
+    file = tmp_path / "a.tsv"
+    rows = map(json.loads, corpus(60))
+    file.write_text("".join(f"{row['id']}\t{row['text']}\tx\n" for row in rows))
+    words = ["--length=13", "--id=1", "--text=2", *words]
+    here = in_order(succeed([*NEARDUP, "passages", *words, file], tmp_path).out)
+    assert answer(spark, tmp_path / "out", *words, "--input=tsv", file) == here != b""

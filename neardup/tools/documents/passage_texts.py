@@ -158,8 +158,8 @@ class RecordTexts:
         self._records: Callable[[Any], Iterator[Record]] = text_rows.text_lines
         if fields := settings.form.fields:
             how = partial(_text, single=single)
-            self._records = partial(
-                text_rows.row_records, fields=fields, needs_id=in_task(), content_of=how
+            self._records = settings.form.of_task(
+                partial(text_rows.row_records, fields=fields, needs_id=in_task(), content_of=how)
             )
         self._words, self.check = Words(settings.form.clean), Unchanged(files).check
         self.places = array("Q")  # of all records, once they are read

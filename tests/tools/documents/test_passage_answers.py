@@ -204,7 +204,7 @@ def test_tasks_write_the_rows_of_their_splits(words: list[str], form: str, tmp_p
 
     def mapped(name: str, *more: str) -> bytes:
         found = []
-        for file, start, lines in splits(files, 2_000_000 if form == "tsv" else 20_000):
+        for file, start, lines in splits(files, 20_000):
             task = dict(
                 mapreduce_map_input_file=f"hdfs://x{file}", mapreduce_map_input_start=f"{start}"
             )
