@@ -55,8 +55,8 @@ IDF_WITHIN = (
     "--weights tf, or none"
 )
 BY = b"!"  # before edges: the options that they were made with; sorts before all tagged ids
-# Options of the mapper alone; --input is not one of them, since it may infer that from file names.
-READS_BY = {*table.READING, "--fingerprint", "--clean", "--shingle", "--own-counts"} - {"--input"}
+# Options of the mapper alone; it may infer --input from names, and --fingerprint changes keys.
+READS_BY = {*table.READING, "--clean", "--shingle", "--own-counts"} - {"--input"}
 
 
 class Settings(NamedTuple):
