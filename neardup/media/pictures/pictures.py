@@ -316,7 +316,7 @@ def _measured(image: Image.Image) -> originals.Facts:
 
 
 def _is_damaged(data: bytes) -> bool:
-    """Return whether the pixels of a JPEG file have a gap, as of sectors that were not written.
+    r"""Return whether the pixels of a JPEG file have a gap, as of sectors that were not written.
 
     >>> head = b"\xff\xd8\xff\xe1\0\4ab\xff\xda"
     >>> _is_damaged(head + b"abc" + bytes(512) + b"d\xff\xd9"), _is_damaged(head + b"abc\xff\xd9")
