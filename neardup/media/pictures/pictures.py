@@ -32,7 +32,7 @@ from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from traceback import walk_tb
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,8 +59,15 @@ MAX_MEASURED_SIDE = 5000  # pixels a side, to compare copies
 STRIP = 256  # rows that are copied at once
 COLOURS, TINTS = 200, 8  # pixels a side, of which colours are taken; of the fact "tints"
 LOSSLESS, SHOWN, DEEP = "lossless", "shown", "deep"  # what `_opened` adds to `info`
-FACTS = 13  # the version of what `measured` returns: must change with it
-GAPS = bytes(512), b"\xff" * 512  # in a JPEG file
+PNG = b"\x89PNG"
+_NAMES = (
+    "transparency, icc_profile, exif, duration, loop, dpi, gamma, interlace, sizes, bbox, blend"
+)
+_NAMES += ", depth_images, default_image, disposal"
+NO_TEXTS = {*_NAMES.split(", "), LOSSLESS, SHOWN, DEEP}
+FACTS = 14  # the version of what `measured` returns: must change with it
+SECTOR = 512  # bytes
+GAP = re.compile(rb"\0{512,}|\xff{512,}")  # in a JPEG file
 MANY_EQUAL = 0.5  # share of neighbours that are equal, in drawings, of which a file may have gaps
 PAPER = 208  # the least level of grainy white
 FLAT = 0.8  # share of pixels equal to the next one, in a drawing; a dithered photo has fewer
@@ -212,7 +219,8 @@ def _opened(path: bytes, mode: str, least: int) -> Iterator[tuple[Image.Image, S
         first = file.read(32)
         try:
             file.seek(0)
-            image = Image.open(file, formats=_formats(suffix))
+            whole = _without_texts(file) if first.startswith(PNG) else file
+            image = Image.open(whole, formats=_formats(suffix))
         except UnidentifiedImageError:
             raise RefusedError(*_unrecognised(first, suffix)) from None
         width, height = image.size
@@ -225,6 +233,31 @@ def _opened(path: bytes, mode: str, least: int) -> Iterator[tuple[Image.Image, S
             image.info[SHOWN] = drafted and drafted[1]
         _check_size(image, (width, height))
         yield image, (width, height)
+
+
+def _without_texts(file: IO[bytes]) -> IO[bytes]:
+    """Return a PNG file, or a copy in memory without texts whose names have a meaning to Pillow.
+
+    Pillow adds texts to `info`, before what it finds there itself.
+    """
+    kept, at, is_whole = [(0, 8)], 8, True
+    while len(head := _bytes_at(file, at, 8 + 80)) >= 8:
+        end = at + 12 + int.from_bytes(head[:4], "big")
+        name = head[8:].partition(b"\0")[0].decode("latin-1")
+        if head[4:8] in (b"tEXt", b"zTXt", b"iTXt") and name in NO_TEXTS:
+            is_whole = False
+        else:
+            kept.append((at, end))
+        at = end
+    file.seek(0)
+    if is_whole:
+        return file
+    return io.BytesIO(b"".join(_bytes_at(file, start, end - start) for start, end in kept))
+
+
+def _bytes_at(file: IO[bytes], start: int, length: int) -> bytes:
+    file.seek(start)
+    return file.read(length)
 
 
 def _check_size(image: Image.Image, size: Size) -> None:
@@ -241,7 +274,7 @@ def measured(path: bytes) -> originals.Facts:
         facts: originals.Facts = {**_measured(image), "file": digest_of(path).hex()}
         shown = facts["file"] if facts["frames"] > 1 else f"{_checksum(image):08x}"
         facts.update(shown=shown, sketch=sketch_of(path))
-        jpeg = facts["coding"] == CODECS["JPEG"] and facts["flat"] < MANY_EQUAL
+        jpeg = data.startswith(b"\xff\xd8") and facts["flat"] < MANY_EQUAL
         facts["damaged"] = jpeg and _is_damaged(data)
         more += _in_xmp(data) + ["text"] * (IPTC in data)
         return {**facts, "holds": [*dict.fromkeys(facts["holds"] + more)]}
@@ -318,18 +351,23 @@ def _measured(image: Image.Image) -> originals.Facts:
 def _is_damaged(data: bytes) -> bool:
     r"""Return whether the pixels of a JPEG file have a gap, as of sectors that were not written.
 
-    >>> head = b"\xff\xd8\xff\xe1\0\4ab\xff\xda"
-    >>> _is_damaged(head + b"abc" + bytes(512) + b"d\xff\xd9"), _is_damaged(head + b"abc\xff\xd9")
-    (True, False)
+    A plain area gives as many zeros, but they hardly ever begin and end where sectors do.
+
+    >>> head = b"\xff\xd8\xff\xe1\0\4ab\xff\xda".ljust(512, b"c")
+    >>> [_is_damaged(head + b + bytes(512) + b"d\xff\xd9") for b in (b"", b"c")]
+    [True, False]
     """
     start = 2
     while data[start : start + 1] == b"\xff" and data[start + 1 : start + 2] != b"\xda":
         start += 2 + int.from_bytes(data[start + 2 : start + 4], "big")
     sample = data[start::128]
-    if not any(gap[:3] in sample for gap in GAPS):  # most files, in little time
+    if not any(gap in sample for gap in (b"\0\0\0", b"\xff\xff\xff")):  # mostly, in little time
         return False
-    end = data.find(b"\xff\xd9", start)
-    return any(data.find(gap, start, end) >= 0 for gap in GAPS)
+    end = data.find(b"\xff\xd9", start) % (len(data) + 1)
+    return any(
+        found.start() % SECTOR == found.end() % SECTOR == 0
+        for found in GAP.finditer(data, start, end)
+    )
 
 
 def _in_xmp(data: bytes) -> list[str]:

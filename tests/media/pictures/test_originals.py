@@ -282,11 +282,24 @@ def test_a_smaller_copy_is_kept_before_a_file_with_a_gap(
     (whole, _), order = compare(paths)
     assert (whole["changes"], order) == ([], [0, 1])
     data = bytearray(paths[0].read_bytes())
-    data[-8192:-7168] = bytes(1024)
+    data[10240:11264] = bytes(1024)
     paths[0].write_bytes(data)
     (gap, small), order = compare(paths)
     assert (gap["changes"], order) == (["damaged"], [1, 0])
     assert doubt(gap, small) == "damaged"
+
+
+def test_a_plain_area_is_no_gap(tmp_path: Path) -> None:
+    """In progressive files, blocks like the one before take two zero bits each."""
+    colours = np.random.default_rng(1).integers(0, 255, (56, 115, 3), dtype=np.uint8)
+    picture = Image.new("RGB", (1152, 1024), "white")
+    picture.paste(Image.fromarray(colours).resize((1152, 564), 3), (0, 460))
+    paths = [tmp_path / "a.jpg", tmp_path / "b.jpg"]
+    picture.save(paths[0], quality=95, progressive=True)
+    picture.resize((768, 683)).save(paths[1], quality=90)
+    assert bytes(1024) in paths[0].read_bytes()
+    (whole, _), order = compare(paths)
+    assert (whole["changes"], order) == ([], [0, 1])
 
 
 def behind(image: Image.Image, path: Path) -> None:

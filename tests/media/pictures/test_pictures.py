@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image, ImageOps
+from PIL.PngImagePlugin import PngInfo
 
 from neardup.media.pictures import perceptual_hash, pictures
 from neardup.media.pictures.pictures import RefusedError, decoded
@@ -379,3 +380,24 @@ def test_a_jpeg_decoded_at_a_part_of_its_size_has_nearly_the_hash_of_all_of_it(
             differing(hash_of(saved(drawing(seed, *size), tmp_path / "a.jpg", quality=95)), whole)
             < 9
         )
+
+
+@pytest.mark.parametrize("after_idat", [False, True])
+def test_texts_of_a_png_file_that_are_named_as_what_pillow_finds(
+    after_idat: bool, tmp_path: Path
+) -> None:
+    """A text "bbox" or "interlace" made it damaged, and one "transparency" ended the run."""
+    names = sorted(pictures.NO_TEXTS)
+    texts = PngInfo()
+    for name in names:
+        texts.add(b"tEXt", name.encode() + b"\0no", after_idat)
+    image = Image.effect_mandelbrot((400, 300), (-2, -1.5, 1, 1.5), 100).convert("RGB")
+    paths = [tmp_path / "a.png", tmp_path / "b.png"]
+    image.save(paths[0], pnginfo=texts)
+    image.save(paths[1])
+    facts = [pictures.measured(os.fsencode(path)) for path in paths]
+    for name in ("file", "sketch"):
+        assert facts[0].pop(name) != facts[1].pop(name)
+    assert facts[0] == facts[1]
+    with Image.open(paths[0]) as plain, pytest.raises((TypeError, ValueError, OSError)):
+        plain.convert("RGBA")
