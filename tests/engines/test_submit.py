@@ -282,6 +282,18 @@ def test_a_job_that_an_earlier_run_has_finished(
     assert [path.name for path in (tmp_path / "files").iterdir()] == ["out"]
 
 
+def test_finished_jobs_of_another_output_are_left(tmp_path: Path) -> None:
+    """The name of the folder between jobs ends with that of OUTPUT, which may have dots."""
+    words = [*RUN_HADOOP, "--rounds=2", "/in"]
+    env = cluster_with_folders(tmp_path, fails="/mapper.py")
+    assert run([*words, "/x.out"], tmp_path, **env).code == 1
+    (left,) = (tmp_path / "files").iterdir()
+    result = run([*words, "/out"], tmp_path, **cluster_with_folders(tmp_path))
+    assert result.code == 0
+    assert "an earlier run has finished" not in result.err
+    assert {path.name for path in (tmp_path / "files").iterdir()} == {"out", left.name}
+
+
 def test_a_finished_job_with_less_than_it_wrote_is_run_again(tmp_path: Path) -> None:
     words = [*RUN_HADOOP, "--rounds=2", "/in", "/out"]
     assert run(words, tmp_path, **cluster_with_folders(tmp_path, fails="/mapper.py")).code == 1

@@ -248,6 +248,26 @@ def test_decisions_and_two_collections(
 
 
 @pytest.mark.parametrize("output", ["kept", "marked"])
+def test_old_files_do_not_change_the_splits_of_new_ones(
+    spark: Any, tmp_path: Path, output: str
+) -> None:
+    """Spark cuts files by the size of all that it reads at once; places are of splits."""
+    name = "spark.sql.files.openCostInBytes"
+    lines = VIDEOS.read_bytes().splitlines(keepends=True)
+    old, new = tmp_path / "old.txt", tmp_path / "new.txt"
+    old.write_bytes(b"".join(lines[:1500]))
+    new.write_bytes(b"".join(lines[1000:]))
+    flags = [f"--output={output}", f"--against={old}", new]
+    before = spark.conf.get(name)
+    spark.conf.set(name, "1k")
+    try:
+        found = answer(spark, tmp_path / "out", *flags)
+    finally:
+        spark.conf.set(name, before)
+    assert found == in_order(succeed([*RUN_LOCAL, *IN_FILES, *flags], tmp_path).out) != b""
+
+
+@pytest.mark.parametrize("output", ["kept", "marked"])
 def test_nothing_to_decide(spark: Any, tmp_path: Path, output: str) -> None:
     file = tmp_path / "a b%20.txt"
     file.write_text("x 1 2 3\ny 4 5 6\n")

@@ -1,9 +1,9 @@
 """The jobs of one run: what they leave behind, and those that an earlier run has finished.
 
     /data/_neardup-0123456789abcdef.pairs/counts/part-00000
-    /data/_neardup-0123456789abcdef.pairs/counts/_finished    once the job has succeeded
+    /data/_neardup-0123456789abcdef.pairs/counts.finished    once the job has succeeded
 
-`_finished` has a hash of all that determines the job's output.  A run with the same hash uses that
+The second has a hash of all that determines the job's output.  A run with the same hash uses that
 output instead of running the job.  It writes to a new folder, since the job that was under way when
 the earlier run was killed may still be writing to the old one.
 """
@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import posixpath
+import re
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ from pathlib import Path
 from neardup.engines.hadoop import hdfs_folders, shipping, sizes, watching
 from neardup.runtime.program import StageError
 
-RECORD = "_finished"  # Hadoop skips names that begin with `_`
+RECORD = ".finished"  # not in the folder, which the nodes may be copying
 
 
 def work(files: Sequence[sizes.File], options: object, *contents: "str | None") -> str:
@@ -63,21 +64,27 @@ class JobSequence:
         """Return the folder of a job whose output other jobs read."""
         return self._done[name][0] if name in self._done else f"{self.folder}/{name}"
 
-    @property
-    def goes_on(self) -> bool:
-        """True if an earlier run has finished jobs."""
-        return bool(self._done)
+    def check_new(self) -> None:
+        """Raise StageError if an output folder exists."""
+        for folder in filter(hdfs_folders.exists, self.answers):
+            line = hdfs_folders.removing([folder])
+            unfinished = f"; if a killed run has left it unfinished, type: {line}"
+            raise StageError(
+                f"{folder} already exists; {self.if_exists}{unfinished if self._done else ''}"
+            )
 
     def find_finished(self) -> None:
         """Find the jobs that earlier runs have finished, and name them on stderr."""
         if not self.work or not self.folder:
             return
-        pattern = f"{hdfs_folders.between_jobs(self.output, '*')}/*/{RECORD}"
+        pattern = f"{hdfs_folders.between_jobs(self.output, '?' * 16)}/*{RECORD}"
+        start, end = map(re.escape, hdfs_folders.between_jobs(self.output, "\0").split("\0"))
+        own = re.compile(rf"{start}[0-9a-f]{{16}}{end}/\w+")
         for line in watching.fs("-cat", pattern).stdout.splitlines():
             if not line.startswith(f'["{self.work}"'.encode()):
                 continue  # of another run
             _, name, folder, said = json.loads(line)
-            if _is_whole(folder, said):
+            if own.fullmatch(folder) and _is_whole(folder, said):
                 self._done[name] = folder, said
         for name in self._done:
             watching.say(f"{name}: an earlier run has finished this job; see {self.of(name)}")
@@ -100,7 +107,7 @@ class JobSequence:
         ended = next(place for place, line in enumerate(said) if watching.SUCCEEDED in line)
         folder = self.of(name)
         line = json.dumps([self.work, name, folder, said[ended:]])
-        words = ["fs", "-put", "-", f"{folder}/{RECORD}"]
+        words = ["fs", "-put", "-", f"{folder}{RECORD}"]
         # Its own session: Ctrl-C leaves it alone.
         put = subprocess.Popen(
             [watching.hadoop(), *words],
@@ -124,10 +131,12 @@ class JobSequence:
             self._wait()
             hdfs_folders.remove([self.folder, *self._earlier()])
 
-    def _wait(self) -> None:
+    def _wait(self) -> bool:
+        """Wait until finished jobs are written down; return whether any is."""
         for put in self._records:
             with suppress(subprocess.TimeoutExpired):
                 put.wait(watching.SECONDS)
+        return any(put.returncode == 0 for put in self._records)
 
     def clean_up(self, error: BaseException, detach: bool = False) -> None:
         """After an error, kill the job and remove folders; if `detach`, only print commands.
@@ -135,7 +144,6 @@ class JobSequence:
         If a job did not succeed, finished ones are kept for a later run; but not after Ctrl-C.
         Another run may have made an answer's folder at the same time, unnoticed by Hadoop.
         """
-        self._wait()
         jobs = [*self.started.values()]
         last = jobs[-1] if jobs else None
         kept = last and not last.succeeded and not isinstance(error, KeyboardInterrupt)
@@ -151,8 +159,9 @@ class JobSequence:
                 removing = hdfs_folders.removing([*own, *made])
                 watching.say(f"and then, to remove what it has written: {removing}")
             return
+        recorded = self._wait()
         if kept:
-            own = [] if self._records else own[:1]
+            own = [] if recorded else own[:1]
         for folder, job in made.items():
             if job.succeeded or hdfs_folders.is_of_job(folder, job.number):
                 own.append(folder)
@@ -160,7 +169,7 @@ class JobSequence:
                 watching.say(f"{folder} was written by another run; left unchanged")
         if own and any(job.number for job in jobs):
             hdfs_folders.remove(own)
-        if kept and (left := [*[self.folder] * bool(self._records), *self._earlier()]):
+        if kept and (left := [*[self.folder] * recorded, *self._earlier()]):
             watching.say(
                 "Finished jobs are kept, and the same line goes on from them.  To remove them: "
                 f"{hdfs_folders.removing(left)}"

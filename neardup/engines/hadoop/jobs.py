@@ -378,11 +378,10 @@ class StepRun:
         run further jobs first
         """
         answers = {self.output: [*commands][-1], **self.more}
-        for output in filter(hdfs_folders.exists, answers):
-            raise StageError(f"{output} already exists; {ANOTHER}")
         with hdfs_folders.claimed([*answers]):
             self.jobs = JobSequence(answers, self.work, if_exists=ANOTHER)
             self.jobs.find_finished()
+            self.jobs.check_new()
             try:
                 for name, command in commands.items():
                     self.jobs.job(name, command())

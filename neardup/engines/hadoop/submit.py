@@ -113,14 +113,7 @@ def main(typed: str = f"./{NAME}") -> None:
                 hdfs_folders.remove_answers(asked.answers)
             plan = planned(asked)
             if plan.run.folder and not asked.overwrite:
-                # Otherwise Hadoop refuses it when the first job starts.
-                for folder in filter(hdfs_folders.exists, asked.answers):
-                    line = hdfs_folders.removing([folder])
-                    unfinished = f"; if a killed run has left it unfinished, type: {line}"
-                    raise program.StageError(
-                        f"{folder} already exists; --overwrite removes an earlier answer"
-                        f"{unfinished if plan.run.goes_on else ''}"
-                    )
+                plan.run.check_new()  # otherwise Hadoop refuses it when the first job starts
             carry_out(plan, asked)
 
 
@@ -172,15 +165,17 @@ def look_at_inputs(asked: jobs.Submission, temporary: Path) -> None:
         files = [*old, *new]
     else:
         files = sizes.listed([*asked.inputs, *asked.options.against])
-    if not asked.show:  # what is printed runs all jobs
-        options = asked.options
-        determines = (options, asked.define, asked.rounds)
-        asked.work = work(files, determines, options.counts, options.not_pairs)
     lines = sizes.line_bytes(files, settings_before_counts(asked.options))
     if asked.rounds == sizes.AUTO:
         asked.rounds = "2" if lines > sizes.WORTH_TWO_ROUNDS else "1"
     sent = lines // sizes.SHARED_LINES if asked.rounds == "2" else lines  # about
     asked.maps = sizes.maps_for(sent, asked.memory)
+    if not asked.show:  # what is printed runs all jobs
+        options = asked.options
+        # Places of records depend on the splits of their files.
+        maps = asked.maps if OUTPUTS[options.output].rows else 0
+        determines = (options, asked.define, asked.rounds, maps)
+        asked.work = work(files, determines, options.counts, options.not_pairs)
     if asked.reducers == sizes.AUTO:
         asked.reducers = str(sizes.reducers_for(sent))
     for_keys = -int(-lines * sizes.KEYS_ALONE // sizes.KEY_REDUCER_BYTES)

@@ -13,6 +13,7 @@ import hashlib
 import re
 import secrets
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Callable
 
@@ -51,11 +52,11 @@ class FinishedStages:
 
         run: is given the new folder, and returns what the driver keeps
         """
-        for folder in self._earlier(name):
-            work, _, result = self._read(f"{folder}/{name}.finished").partition(b"\n")
+        for folder, work in self._earlier(name):
             if work == self.work:
                 print(f"{name}: an earlier run has done this; see {folder}", file=sys.stderr)
                 self._used.append(folder)
+                _, _, result = self._read(f"{folder}/{name}.finished").partition(b"\n")
                 return f"{folder}/{name}", result
         result = run(f"{self._own}/{name}")
         self._write(f"{self._own}/{name}.finished", b"%b\n%b" % (self.work, result))
@@ -63,13 +64,15 @@ class FinishedStages:
         return f"{self._own}/{name}", result
 
     def remove(self) -> None:
-        for folder in dict.fromkeys([self._own, *self._used]):
-            system, path = spark_tasks.file_system(self.spark, folder)
-            system.delete(path, True)
+        """Remove this run's folder, and those of runs with its hash."""
+        of_work = (folder for folder, work in self._earlier("*") if work == self.work)
+        self._delete([self._own, *of_work])
 
     def clean_up(self, error: BaseException) -> None:
         """Remove the stages after Ctrl-C, or if their results are wrong; else keep them."""
         if self._used and not isinstance(error, (KeyboardInterrupt, StageError, UsageError)):
+            if self._own not in self._used:
+                self._delete([self._own])
             print(
                 "Finished stages are kept, and the same line goes on from them; otherwise remove "
                 f"{' and '.join(dict.fromkeys(self._used))}",
@@ -78,17 +81,30 @@ class FinishedStages:
         else:
             self.remove()
 
-    def _earlier(self, name: str) -> list[str]:
-        """Return the folders of runs into the same OUTPUT that have finished a stage."""
-        literal = re.sub(r"([*?\[\]{}\\])", r"\\\1", self._beside)
-        system, pattern = spark_tasks.file_system(self.spark, f"{literal}*/{name}.finished")
-        return [found.getPath().getParent().toString() for found in system.globStatus(pattern)]
+    def _delete(self, folders: Iterable[str]) -> None:
+        for folder in dict.fromkeys(folders):
+            system, path = spark_tasks.file_system(self.spark, folder)
+            system.delete(path, True)
 
-    def _read(self, name: str) -> bytes:
+    def _earlier(self, name: str) -> list[tuple[str, bytes]]:
+        """Return the folders and hashes of runs into the same OUTPUT that have finished a stage."""
+        literal = re.sub(r"([*?\[\]{}\\])", r"\\\1", self._beside)
+        pattern = f"{literal}{'?' * 16}/{name}.finished"
+        system, path = spark_tasks.file_system(self.spark, pattern)
+        found = [status.getPath() for status in system.globStatus(path)]
+        return [
+            (each.getParent().toString(), self._read(each.toString(), len(self.work)))
+            for each in found
+        ]
+
+    def _read(self, name: str, most: int = sys.maxsize) -> bytes:
+        """Return a file's bytes, at most `most`."""
         system, path = spark_tasks.file_system(self.spark, name)
         file = system.open(path)
         try:
-            return b"".join(iter(lambda: bytes(file.readNBytes(CHUNK)), b""))
+            data = bytes(file.readNBytes(min(CHUNK, most)))
+            rest = iter(lambda: bytes(file.readNBytes(CHUNK)), b"") if len(data) < most else ()
+            return b"".join([data, *rest])
         finally:
             file.close()
 

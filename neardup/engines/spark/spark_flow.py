@@ -206,10 +206,7 @@ class SparkJob:
 
         assert self.stages
         folder, reports = self.stages.stage("decided", decide)
-        # Spark itself would read `[` in a name as a pattern.
-        system, path = spark_tasks.file_system(self.spark, folder)
-        paths = (status.getPath() for status in system.listStatus(path))
-        (name,) = (path.toUri().toString() for path in paths if path.getName().startswith("part-"))
+        ((name, _),) = spark_tasks.parts_of(self.spark, folder)  # of one task
         self.spark.sparkContext.addFile(name)
         self._first = reports.splitlines()
         # What has been reported so far is in `reports`.
@@ -347,9 +344,14 @@ class StepJob:
         blocks = lines.mapInArrow(_last(step, lambda reports: None), VALUE).collect()
         return b"".join(each.value for each in blocks)
 
-    def write(self, lines: DataFrame, step: Step, folder: str) -> list[dict[str, Any]]:
-        """Write the lines of a step to a new folder; return the reports of the map tasks."""
-        _write(lines.mapInArrow(_last(step, self._reports.add), VALUE), folder)
+    def write(
+        self, lines: DataFrame, step: Step, folder: str, **options: str
+    ) -> list[dict[str, Any]]:
+        """Write the lines of a step to a new folder; return the reports of the map tasks.
+
+        options: of Spark's writer
+        """
+        _write(lines.mapInArrow(_last(step, self._reports.add), VALUE), folder, **options)
         return [json.loads(report) for report in self._reports.value]
 
     def write_splits(self, step: Callable[[Batches], Iterator[bytes]], folder: str) -> None:
@@ -362,9 +364,9 @@ class StepJob:
         _write(self._lines.mapInArrow(task, VALUE), folder)
 
 
-def _write(blocks: DataFrame, folder: str) -> None:
+def _write(blocks: DataFrame, folder: str, **options: str) -> None:
     text = "cast(substring(value, 1, length(value) - 1) as string) as value"
-    blocks.selectExpr(text).write.text(folder)
+    blocks.selectExpr(text).write.options(**options).text(folder)
 
 
 def _last(step: Step, report: Callable[[list[bytes]], None]) -> Callable[[Batches], Rows]:

@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,9 +43,11 @@ def answer(spark: SparkSession, args: argparse.Namespace) -> None:
     if options.counts is not None:
         counts = read_counts(options.counts, options.own_counts)
     settings = token_counting.with_cost_printed(Settings.of(options, counts), options.verbosity)
-    with spark_flow.new_output(spark, args.output_folder):
+    with spark_flow.new_output(spark, args.output_folder), ExitStack() as stack:
         before = spark_tasks.states_of_files(spark, [*options.against, *args.inputs])
-        determines = work(before, (options, args.rounds), options.counts, options.not_pairs)
+        fixed = spark_tasks.fixed_splits(spark, before) if settings.output.rows else nullcontext(0)
+        split = stack.enter_context(fixed)
+        determines = work(before, (options, args.rounds, split), options.counts, options.not_pairs)
         stages = FinishedStages(spark, args.output_folder, determines)
         out = None if options.not_pairs is None else os.devnull  # tasks are sent what was read
         options = replace(options, counts=None, own_counts=False, not_pairs=out)

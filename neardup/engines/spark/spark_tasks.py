@@ -20,6 +20,7 @@ import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, groupby, starmap
 from operator import itemgetter
@@ -256,6 +257,41 @@ def states_of_files(spark: SparkSession, names: list[str]) -> list[tuple[str, in
         status = system.getFileStatus(path)
         states.append((name, status.getLen(), status.getModificationTime()))
     return states
+
+
+@contextmanager
+def fixed_splits(spark: SparkSession, files: Iterable[tuple[str, int, int]]) -> Iterator[int]:
+    """Context manager: cut files at the same places whenever they are read; yield bytes of a split.
+
+    A line's place is its split and its number there.  By itself, Spark chooses splits by the cores
+    that it has at the moment, and by all files that are read together.
+    """
+    found: Any = spark
+    conf = found._jsparkSession.sessionState().conf()
+    share = sum(size for _, size, _ in files) // spark.sparkContext.defaultParallelism
+    split = min(conf.filesMaxPartitionBytes(), max(conf.filesOpenCostInBytes(), share))
+    names = "spark.sql.files.maxPartitionBytes", "spark.sql.files.minPartitionNum"
+    before = [spark.conf.get(name, None) for name in names]
+    try:
+        for name, number in zip(names, (split, 1)):
+            spark.conf.set(name, str(number))
+        yield split
+    finally:
+        for name, value in zip(names, before):
+            if value is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, value)
+
+
+def parts_of(spark: SparkSession, folder: str) -> list[tuple[str, int]]:
+    """Return (URI, bytes) of the files that a job has written to a folder, in order.
+
+    Spark itself would read `[` in a name as a pattern.
+    """
+    system, path = file_system(spark, folder)
+    found = [(str(each.getPath().toUri()), each.getLen()) for each in system.listStatus(path)]
+    return sorted(each for each in found if each[0].rpartition("/")[2].startswith("part-"))
 
 
 def file_system(spark: SparkSession, name: str) -> tuple[Any, Any]:

@@ -56,7 +56,10 @@ def main() -> None:
     parser.add(*OPTIONS)
     args = parser.parse_args()
     videos = VideoRun(args, args.output, "videos", sizes.listed(args.inputs))
-    of_paths = {PRINTS: videos.frames_job} if args.paths else {}
+    of_paths = {}
+    if args.paths:
+        videos.work = ""  # nothing tells whether a video has changed since an earlier run
+        of_paths = {PRINTS: videos.frames_job}
     videos.run({**of_paths, **{job.name: partial(videos.command, job) for job in JOBS}})
 
 

@@ -5,6 +5,7 @@
 This program starts itself again with spark-submit.
 """
 
+import itertools
 import os
 import sys
 from argparse import Namespace
@@ -30,7 +31,7 @@ from neardup.options.settings import Settings, with_input
 from neardup.reading.blocks import Block
 from neardup.runtime.counters import Counters
 from neardup.runtime.flags import flags
-from neardup.runtime.program import run
+from neardup.runtime.program import UsageError, run
 from neardup.runtime.summary import judged, print_summary, total
 from neardup.stages.candidate_keys import HELD_BYTES, BloomFilter
 from neardup.stages.word_lines import Words
@@ -74,20 +75,24 @@ def read(given: list[str]) -> Namespace:
     args = parser.parse_intermixed_args(given)
     args.output = passage_texts.options_of(args).output
     passage_texts.check_words(spark_submit.check(args).form, args.kind)
+    folders = [f"{os.path.normpath(name)}/" for name in (args.output_folder, args.removed) if name]
+    if any(b.startswith(a) for a, b in itertools.permutations(folders, 2)):
+        raise UsageError(f"--removed {args.removed} and OUTPUT must be separate folders")
     return args
 
 
 def answer(spark: Any, args: Namespace) -> None:
     """Write OUTPUT, and print the summary on stderr; StageError if too many lines are bad."""
     from neardup.engines.spark.spark_flow import new_output
-    from neardup.engines.spark.spark_tasks import file_system, states_of_files
+    from neardup.engines.spark.spark_tasks import file_system, fixed_splits, states_of_files
 
     between = f"{args.output_folder.rstrip('/')}.neardup-{token_hex(8)}"
     removed = nullcontext() if args.removed is None else new_output(spark, args.removed)
     with new_output(spark, args.output_folder), removed:
         before = states_of_files(spark, args.inputs)
         try:
-            reports = carry_out(spark, args, between)
+            with fixed_splits(spark, before) if args.kind != PASSAGES else nullcontext():
+                reports = carry_out(spark, args, between)
         finally:
             system, folder = file_system(spark, between)
             system.delete(folder, True)
@@ -102,7 +107,7 @@ def carry_out(spark: Any, args: Namespace, between: str) -> list[dict[str, Any]]
     from pyspark import SparkFiles
 
     from neardup.engines.spark.spark_flow import Step, StepJob, of_block
-    from neardup.engines.spark.spark_tasks import blocks_of_batches, rows_of_batches
+    from neardup.engines.spark.spark_tasks import blocks_of_batches, parts_of, rows_of_batches
 
     asked, own = with_input(passage_texts.options_of(args)), Counters("passages")
     own.add("records", 0)
@@ -153,16 +158,17 @@ def carry_out(spark: Any, args: Namespace, between: str) -> list[dict[str, Any]]
         if kind == PASSAGES and options.by:
             found, lines_of = job.reduce(found, lines_of).coalesce(1), passage_steps.without_key
         folder = args.output_folder if kind == PASSAGES else f"{between}/{len(names)}"
-        done = job.write(found, lines_of, folder)
+        plain = {} if kind == PASSAGES else {"compression": "none"}
+        done = job.write(found, lines_of, folder, **plain)
         reports = reports or [own.as_dict(), *done]
         if kind == PASSAGES:
             return reports
-        parts = spark.read.text(folder)
-        if kind == KEPT and parts.isEmpty():
+        parts = [name for name, size in parts_of(spark, folder) if size]
+        if kind == KEPT and not parts:
             break
-        for name in parts.inputFiles():
+        for name in parts:
             spark.sparkContext.addFile(name)
-        names.append([name.rpartition("/")[2] for name in parts.inputFiles()])
+        names.append([name.rpartition("/")[2] for name in parts])
         if kind != KEPT:
             break
     job.write_splits(rows, args.output_folder)
