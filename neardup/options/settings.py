@@ -56,7 +56,7 @@ IDF_WITHIN = (
 )
 BY = b"!"  # before edges: the options that they were made with; sorts before all tagged ids
 # Options of the mapper alone; it may infer --input from names, and --fingerprint changes keys.
-READS_BY = {*table.READING, "--clean", "--shingle", "--own-counts"} - {"--input"}
+READS_BY = {*table.READING, "--clean", "--shingle"} - {"--input"}
 
 
 class Settings(NamedTuple):
@@ -173,8 +173,9 @@ class Settings(NamedTuple):
 
     @property
     def _decides_answer(self) -> tuple[object, ...]:
-        form = self.form.key_options()
-        made = [(flag, value) for flag, value in self.keys_of.items() if flag not in form]
+        form, made = self.form.key_options(), list[tuple[str, str]]()
+        if self.output.decides:  # otherwise the keys themselves tell, and the pairs are right
+            made = [(flag, value) for flag, value in self.keys_of.items() if flag not in form]
         read = [word for word in self.given if word.partition("=")[0] in READS_BY]
         return made, read, self.way, self.not_pairs and self.not_pairs.mark
 

@@ -249,7 +249,8 @@ def explained(
     pair = _telling_pair(records, ids, settings)
     keys = scheme.keys(pair.sets)
     shared_keys = shared(keys, FIRST, SECOND).row(0)
-    names = [key.decode() for key in format_keys(shared_keys).tolist()]
+    as_on_lines = np.sort(shared_keys ^ np.uint64(settings.mark))
+    names = [key.decode() for key in format_keys(as_on_lines).tolist()]
     there = similarity(scheme.measure(own, LEAST), own, pair.sets)
     chance = scheme.recall(there.value)
     weighted = "weighted " if scheme.weights and of_sets else ""
