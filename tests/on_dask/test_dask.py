@@ -189,7 +189,10 @@ def test_a_lost_scheduler_is_named(corpus: Path, tmp_path: Path) -> None:
             with started("dask", *line) as run:
                 wait_for(shared, "*/keys.*", run)
                 scheduler.kill()
-                found, said = run.communicate(timeout=SECONDS)
+                try:
+                    found, said = run.communicate(timeout=SECONDS)
+                finally:
+                    run.kill()
         finally:
             scheduler.kill()
             worker.terminate()  # it ends its own worker process

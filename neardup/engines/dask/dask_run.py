@@ -44,6 +44,7 @@ from neardup.stages.token_counting import with_cost_printed
 NAME = "neardup dask"
 PART_BYTES = 64 << 20
 WORKER_SECONDS = 60
+LOOK_SECONDS = 0.05
 INSTALL = "python3 -m pip install distributed"
 DESCRIPTION = """Find the similar pairs of records in files on the workers of a Dask cluster.
 
@@ -281,10 +282,18 @@ class Steps:
         return self.client.submit(task, self.folder, after, pure=False)
 
     def results(self, futures: Sequence[Any]) -> list[Any]:
-        from distributed import KilledWorker
+        from distributed import Future, KilledWorker
         from distributed.client import FutureCancelledError
 
         try:
+            waiting: list[Any] = [each for each in futures if isinstance(each, Future)]
+            # `gather` may wait for ever for tasks that were sent while the scheduler was lost.
+            while not all(each.done() for each in waiting):
+                if self.client.status == "closed":
+                    raise StageError("the scheduler was lost; start it, and run again")
+                if any(each.status == "error" for each in waiting):
+                    break
+                time.sleep(LOOK_SECONDS)
             found: list[Any] = self.client.gather(list(futures))
             return found
         except KilledWorker as error:
