@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import time
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ def all_blocks() -> list:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder that looks like the repository, with demo.txt."""
+    """Return a folder that looks like the repository, with demo.txt and files made by printf."""
     folder = tmp_path_factory.mktemp("read me")
     for path in ROOT.iterdir():
         if path.name not in {".git", ".bench"}:
@@ -65,6 +66,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     commands = [command for block in console_blocks(README) for command, _ in block]
     (demo,) = [command for command in commands if command.endswith("> demo.txt")]
     subprocess.run(demo, shell=True, cwd=folder, check=True)
+    # Another process may run the block that makes such a file.
+    blocks = (block for document in DOCUMENTS for block in console_blocks(document))
+    for command, _ in chain.from_iterable(blocks):
+        if re.fullmatch(r"printf [^|]* > [\w.]+", command):
+            subprocess.run(["bash", "-c", command], cwd=folder, check=True)
     assert (folder / "demo.txt").stat().st_size
     return folder
 
