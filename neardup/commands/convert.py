@@ -7,7 +7,7 @@ from neardup.options import table
 from neardup.options.command_parser import FILES, VERBOSITY
 from neardup.options.settings import Settings
 from neardup.reading import text_rows
-from neardup.reading.blocks import Block, read_files
+from neardup.reading.blocks import Block, numbered, read_files
 from neardup.reading.compressed import ROWS
 from neardup.reading.input_check import NO_ID, BadLine
 from neardup.reading.input_files import check_files
@@ -51,7 +51,7 @@ def main() -> None:
     form = settings.form
     if form.fields and not form.fields.numbered:
         form = form._replace(fields=replace(form.fields, texts=()))
-    blocks = read_files(args.files, settings.max_line, pieces=form.pieces)
+    blocks = read_files(numbered(args.files), settings.max_line, pieces=form.pieces)
     rows = (row for block in blocks for row in _rows(block, form, settings, counters))
     # A lone surrogate, such as \\ud83d, stays escaped; 1e400, which is infinite here, becomes null.
     lines = (json_text(row) + "\n" for row in rows)

@@ -19,10 +19,9 @@ import numpy as np
 
 from neardup.decisions.merged_rows import END, Additions, Merges
 from neardup.lines.answer_lines import parse_decided, place_of
-from neardup.reading.blocks import LINE_BITS, WHOLE_FILE, with_line_ends
+from neardup.reading.blocks import LINE_BITS, WHOLE_FILE, InputFile, with_line_ends
 from neardup.reading.compressed import LINES, READ_BYTES, kind_by_name, position
 from neardup.reading.input_check import NOT_CLOSED
-from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
 from neardup.reading.separated_rows import Table, TableRows, kept_rows, opened_table
 from neardup.reading.table_files import TABLES

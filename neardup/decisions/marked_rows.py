@@ -40,9 +40,8 @@ from neardup.decisions.kept_lines import (
 )
 from neardup.decisions.merged_rows import END, Merges
 from neardup.lines.answer_lines import NO_PAIR, is_mark
-from neardup.reading.blocks import read_files
+from neardup.reading.blocks import InputFile, read_files
 from neardup.reading.compressed import LINES, opened
-from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
 from neardup.reading.separated_rows import TABS, Table, row_ends, separated
 from neardup.reading.table_rows import CSV, JSON, json_row, write_rows
@@ -296,13 +295,11 @@ def _kept(
     form: InputFormat, file: InputFile, max_line: int, places: Places, passed: Callable[[int], None]
 ) -> Iterator[tuple[list[tuple[Line, Row]], list[tuple[int, str, str]]]]:
     """Yield for each block of a file its kept rows, and (place, name, flaw) of unreadable ones."""
-    path, name, first = file
     assert form.fields
     form = form._replace(fields=replace(form.fields, texts=(), ranked=()))
     gone = iter(places)
     next_gone = next(gone, None)
-    how: dict[str, Any] = dict(names=[name], places=[first], passed=passed)
-    for block in read_files([path], max_line, pieces=form.pieces_of_any, **how):
+    for block in read_files([file], max_line, pieces=form.pieces_of_any, passed=passed):
         rows, flawed = list[tuple[Line, Row]](), list[tuple[int, str, str]]()
         if block.flaw:
             flawed.append((block.first, f"{block.place}{block.line}", block.flaw))
@@ -318,7 +315,7 @@ def _kept(
                 where = f"{block.place}{block.line + number}"
                 flawed.append((block.first + number, where, str(flaw)))
         yield rows, flawed
-    places.check(name)
+    places.check(file.name)
 
 
 class Columns:

@@ -25,9 +25,8 @@ from typing import Any
 import numpy as np
 
 from neardup.lines.answer_lines import is_mark, kept_place
-from neardup.reading.blocks import LINE_BITS, NEW, Block, read_files
+from neardup.reading.blocks import LINE_BITS, NEW, Block, InputFile, read_files
 from neardup.reading.dialects import Dialect
-from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
 from neardup.reading.missing_fields import LISTED, kind_of, listed
 from neardup.reading.separated_rows import TABS, Table, field_spans, row_ends, separated, split_rows
@@ -112,8 +111,7 @@ def _lines(
 ) -> Iterator[tuple[Block, int, Line]]:
     """Yield each block, the number of each of its rows, and the row with the fields to merge."""
     read = form._replace(fields=Fields("", (*merge,), needs_id=False)).pieces_of_any
-    paths, names, places = map(list, zip(*files))
-    for block in read_files(paths, max_line, names=names, places=places, pieces=read):
+    for block in read_files(files, max_line, pieces=read):
         for number, line in lines_in([] if block.flaw else block.data):
             yield block, number, line
 

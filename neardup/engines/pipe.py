@@ -180,7 +180,7 @@ def input_blocks(
     blocks.check_inputs([*old, *new])
     if settings.output.decides == RECORDS:
         input_files.refuse_twice(old, new, lists_removed=False)
-    return settings.blocks([*old, *new], places=blocks.file_places(len(old), len(new)))
+    return settings.read(blocks.numbered(new, old))
 
 
 def list_of_files(name: str | None) -> str:
@@ -324,8 +324,7 @@ def keep_or_mark(
 
     decided: the lines of the decision on these files, as new ones, sorted by places
     """
-    places, form = blocks.file_places(0, len(names)), settings.form
-    files = list(map(input_files.InputFile, names, names, places))
+    files, form = blocks.numbered(names), settings.form
     kept_lines.check_one_answer(form, files)
     merges = None
     if settings.merge:
@@ -337,8 +336,7 @@ def keep_or_mark(
         prefix = settings.mark_prefix
         check_files(form, prefix, files, settings.max_line)
         left_out, counters = array("Q"), Counters("keep", verbosity=QUIET)
-        read = settings.blocks(names, places=places)
-        deque(pairs.parsed(read, settings, counters, left_out.frombytes), 0)
+        deque(pairs.parsed(settings.read(files), settings, counters, left_out.frombytes), 0)
         missing = np.sort(np.array(left_out, np.uint64))
         of_file = partial(Marks, form, prefix, missing, merges=merges)
     kept_lines.keep_in_one(form, files, settings.max_line, decided, sink, of_file=of_file)

@@ -41,7 +41,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Callable, NamedTuple, TypeVar
 
-from neardup.reading.blocks import Pieces, line_pieces, read_files
+from neardup.reading.blocks import Pieces, line_pieces, numbered, read_files
 from neardup.reading.compressed import kind_by_name, opened, table_kind
 from neardup.reading.input_check import flaw_in
 from neardup.reading.separated_rows import separated_pieces
@@ -327,7 +327,8 @@ def parsed_lines(
     A file may have rows of one of `tables` instead, which are parsed as their lines.
     """
     for name in files:
-        for block in read_files([name], MAX_LINE, pieces=_pieces(name) if tables else line_pieces):
+        pieces = _pieces(name) if tables else line_pieces
+        for block in read_files(numbered([name]), MAX_LINE, pieces=pieces):
             if block.flaw:
                 raise StageError(f"{block.place}{block.line}: {block.flaw}")
             for number, line in lines_in(block.data):

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -22,7 +22,7 @@ from neardup.lines.count_lines import read_counts
 from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, mark_of, tag_of
 from neardup.options import table
 from neardup.options.table import Options
-from neardup.reading.blocks import Block, Pieces, read_files
+from neardup.reading.blocks import Block, InputFile, Pieces, numbered, read_files
 from neardup.reading.compressed import ROWS
 from neardup.reading.field_values import ACROSS, WITHIN, Values
 from neardup.reading.fingerprint_lines import FINGERPRINTS
@@ -210,9 +210,13 @@ class Settings(NamedTuple):
         """Return a digest that differs if another version would make other keys."""
         return self.scheme.probe() + self.form.probe()
 
-    def blocks(self, files: Sequence[str], **how: Any) -> Iterator[Block]:
+    def blocks(self, files: Iterable[str], **how: Any) -> Iterator[Block]:
+        """Yield blocks of lines of the files with these names, for `parse`."""
+        return self.read(numbered(files), **how)
+
+    def read(self, files: Sequence[InputFile], **how: Any) -> Iterator[Block]:
         """Yield blocks of lines of the files, for `parse`; see `reading.blocks.read_files`."""
-        return read_files(list(files), self.max_line, pieces=self.pieces, **how)
+        return read_files(files, self.max_line, pieces=self.pieces, **how)
 
     def join(self, counters: Counters, kind: type[PairJoin] | None = None) -> PairJoin:
         """Return the join that turns buckets of records into lines of pairs or of edges.

@@ -59,9 +59,19 @@ def first_place(file: int, line: int = 0, new: bool = True) -> int:
     return NEW * new | file << LINE_BITS | line
 
 
-def file_places(old: int, new: int) -> list[int]:
-    """Return the place of the first line of each file: `old` old files, then `new` new ones."""
-    return [first_place(i, new=False) for i in range(old)] + list(map(first_place, range(new)))
+class InputFile(NamedTuple):
+    """An input file: its path, the user's name for it, and the place of its first line or row."""
+
+    path: str
+    name: str
+    first: int
+
+
+def numbered(new: Iterable[str], old: Iterable[str] = ()) -> list[InputFile]:
+    """Return the files with these names, old ones first, with the places of their first lines."""
+    both = (False, old), (True, new)
+    places = [(name, first_place(i, new=new)) for new, some in both for i, name in enumerate(some)]
+    return [InputFile(name, name, place) for name, place in places]
 
 
 class Piece(NamedTuple):
@@ -186,11 +196,9 @@ Pieces = Callable[[str, str, int, Start], Iterator[Piece]]
 
 
 def read_files(
-    files: list[str],
+    files: Sequence[InputFile],
     max_line: int,
     turns: Iterator[int] | None = None,
-    names: list[str] | None = None,
-    places: Sequence[int] | None = None,
     pieces: Pieces = line_pieces,
     others: bool = False,
     among: Sequence[str] = (),
@@ -201,22 +209,19 @@ def read_files(
     """Yield the blocks of the given files (`-` is stdin; compressed files are unpacked).
 
     turns: the numbers of the blocks to yield (ascending, from 0), so that mappers can share files
-    names: what messages call the files
-    places: of their first lines
     others, among: see `row_prefixes`; taken: names before these in an index
     passed: called with how many bytes of the files on disk have been read
     chosen: instead of `turns`: returns whether to yield a block, given its number and these bytes
     """
     turns = turns or itertools.count()
     number, mine, before = 0, next(turns), 0
-    places = places or [first_place(i) for i in range(len(files))]
-    names = names or files
-    several = others or len(among or names) > 1
-    among = [*taken, *dict.fromkeys(among or names)]
+    among = among or [file.name for file in files]
+    several = others or len(among) > 1
+    among = [*taken, *dict.fromkeys(among)]
     found = row_prefixes(among, others)
     prefixes, of_files = dict(zip(among, found)), frozenset(() if in_task() else found)
-    for path, name, first in zip(files, names, places):
-        start = Start("" if name == "-" else f"{name}: ", 1, later=path != files[0])
+    for path, name, first in files:
+        start = Start("" if name == "-" else f"{name}: ", 1, later=path != files[0].path)
         if name == "-" and in_task():
             start = start_of_split()
         behind = 0

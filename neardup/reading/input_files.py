@@ -12,7 +12,6 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from neardup.reading import blocks
 from neardup.reading.blocks import Block, Pieces
@@ -54,14 +53,6 @@ def check_regular(files: list[str]) -> None:
             )
 
 
-class InputFile(NamedTuple):
-    """An input file: its path, the user's name for it, and the place of its first line or row."""
-
-    path: str
-    name: str
-    first: int
-
-
 def format_input_files(old: Iterable[str], new: Iterable[str]) -> bytes:
     """Format the list of input files; StageError for a repeated name or one with a line end."""
     names = [("old", name) for name in old] + [("new", name) for name in new]
@@ -80,8 +71,8 @@ def format_input_files(old: Iterable[str], new: Iterable[str]) -> bytes:
 def task_blocks(input_files: str, max_line: int, pieces: Pieces) -> Iterator[Block]:
     """Yield the blocks of this task's split, with their places in the whole input."""
     name, length = os.environ[blocks.TASK_FILE], int(os.environ.get(TASK_BYTES) or 0)
-    place = _file_place(input_files, name)
-    for block in blocks.read_files(["-"], max_line, places=[place], pieces=pieces):
+    file = blocks.InputFile("-", "-", _file_place(input_files, name))
+    for block in blocks.read_files([file], max_line, pieces=pieces):
         counted = name.startswith("file://")  # by mrjob, on this machine: see `start_of_split`
         if name.endswith(".bz2") and not counted and block.line > length > 0:
             raise StageError(

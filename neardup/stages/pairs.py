@@ -30,10 +30,9 @@ from neardup.lines import answer_lines, id_lines
 from neardup.lines.id_lines import SharedIds
 from neardup.lines.keyed_lines import KEY_BITS, format_keyed_lines
 from neardup.options.settings import BY, Settings
-from neardup.reading.blocks import NEW, Block, blocks_of, in_task
+from neardup.reading.blocks import NEW, Block, InputFile, blocks_of, in_task
 from neardup.reading.dialects import as_in_file
 from neardup.reading.input_check import NOT_UTF8, BadLine
-from neardup.reading.input_files import InputFile
 from neardup.reading.looks import misencoded, misread
 from neardup.reading.table_files import TABLES
 from neardup.reading.text_rows import with_row_ids

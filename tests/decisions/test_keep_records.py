@@ -11,8 +11,7 @@ import pytest
 
 from neardup.decisions.kept_lines import Places, check_one_answer, keep_in_one, kept_of
 from neardup.lines.answer_lines import format_decided
-from neardup.reading.blocks import first_place, read_files
-from neardup.reading.input_files import InputFile
+from neardup.reading.blocks import InputFile, first_place, numbered, read_files
 from neardup.reading.input_format import InputFormat
 from neardup.runtime.program import StageError, UsageError
 from tests.support.engines import RUN_LOCAL, succeed
@@ -88,7 +87,7 @@ def test_what_is_hardly_a_file(name: str, data: bytes, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", HEADED)
 def test_places_are_those_of_the_reading(name: str, tmp_path: Path) -> None:
     path, form, rows = written(tmp_path, name)
-    (block,) = read_files([str(path)], LIMIT, pieces=form.pieces)
+    (block,) = read_files(numbered([str(path)]), LIMIT, pieces=form.pieces)
     batch, bad = form.parser()(block.data)
     assert batch.ids == [b"a", b"d"]
     gone = [block.line + int(place) for place in batch.places]

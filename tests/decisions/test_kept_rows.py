@@ -13,8 +13,7 @@ import pytest
 
 from neardup.decisions.marked_rows import Columns, keep_as_rows
 from neardup.lines.answer_lines import format_decided
-from neardup.reading.blocks import NEW
-from neardup.reading.input_files import InputFile
+from neardup.reading.blocks import NEW, InputFile
 from tests.support.drawn import settings_of
 from tests.support.programs import NEARDUP, succeed
 

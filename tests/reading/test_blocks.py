@@ -23,6 +23,7 @@ from neardup.reading.blocks import (
     count_lines,
     files_named,
     first_place,
+    numbered,
     read_files,
     start_of_split,
     whole_lines,
@@ -120,7 +121,7 @@ def test_standard_input_comes_in_blocks_of_whole_lines(tmp_path, monkeypatch):
 
 def test_a_missing_file_keeps_its_own_error(tmp_path):
     with pytest.raises(FileNotFoundError):
-        list(read_files([str(tmp_path / "nowhere")], FAR))
+        list(read_files(numbered([str(tmp_path / "nowhere")]), FAR))
 
 
 def test_shares_take_every_block_once(tmp_path, monkeypatch):
@@ -129,10 +130,10 @@ def test_shares_take_every_block_once(tmp_path, monkeypatch):
     for name, open_ in zip(names, (open, gzip.open, bz2.open)):
         with open_(name, "wb") as file:
             file.write(b"".join(b"line %d of %b\n" % (i, name[-1:].encode()) for i in range(9)))
-    whole = list(read_files(names, FAR))
+    whole = list(read_files(numbered(names), FAR))
     assert len(whole) > 9
     assert {block.place for block in whole} == {f"{name}: line " for name in names}
-    shares = [list(read_files(names, FAR, count(worker, 3))) for worker in range(3)]
+    shares = [list(read_files(numbered(names), FAR, count(worker, 3))) for worker in range(3)]
     assert all(shares)
     assert sorted(chain(*shares)) == sorted(whole)
 
@@ -147,7 +148,7 @@ def test_how_much_of_the_files_is_behind(tmp_path, monkeypatch, share):
             file.write(b"".join(b"%x\n" % (i * 0x9E3779B97F4A7C15 % 2**64) for i in range(20_000)))
     sizes = [os.path.getsize(name) for name in names]
     passed: list[int] = []
-    read = list(read_files(names, FAR, count(0, share), passed=passed.append))
+    read = list(read_files(numbered(names), FAR, count(0, share), passed=passed.append))
     assert len(passed) == len(read) > 4
     assert passed == sorted(passed)
     for i, name in enumerate(names):
@@ -187,7 +188,7 @@ def test_a_byte_order_mark_inside_a_file_is_part_of_an_id(tmp_path, monkeypatch)
     path.write_bytes(codecs.BOM_UTF8 + b"a 1\n")
     with path.open("rb") as stdin:
         monkeypatch.setattr("sys.stdin", stdin)
-        (block,) = read_files(["-"], FAR)
+        (block,) = read_files(numbered(["-"]), FAR)
     assert block[:4] == ("hdfs:///x from byte 7: line ", 1, codecs.BOM_UTF8 + b"a 1\n", "")
     assert block.first == first_place(0, 7)
 

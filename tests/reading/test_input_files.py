@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from neardup.decisions.kept_lines import Places, kept_of
-from neardup.reading.blocks import WHOLE_FILE, first_place
+from neardup.reading.blocks import WHOLE_FILE, InputFile, first_place
 from neardup.reading.compressed import BY_SUFFIX, INPUTS, OPENERS, check_names, kind_by_name
 from neardup.reading.input_files import (
-    InputFile,
     Unchanged,
     format_input_files,
     is_index,

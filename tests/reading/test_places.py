@@ -15,6 +15,7 @@ from neardup.reading.blocks import (
     NEW,
     Block,
     first_place,
+    numbered,
     read_files,
     whole_lines,
 )
@@ -93,7 +94,7 @@ def test_in_many_blocks_and_after_a_line_that_is_too_long(tmp_path):
     text = [id_ + b" 1 2 3 4" for id_ in ids]
     text[30_000] = b"long" + b" 7" * (1 << 20)
     path.write_bytes(b"\n".join(text))
-    found = list(read_files([str(path), str(path)], 1 << 20))
+    found = list(read_files(numbered([str(path), str(path)]), 1 << 20))
     assert len(found) > 6
     counters = Counters("test")
     batches = parsed(found, settings_of("--max-line=1"), counters)

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from neardup.reading import separated_rows
-from neardup.reading.blocks import read_files
+from neardup.reading.blocks import numbered, read_files
 from neardup.reading.dialects import Dialect
 from neardup.reading.input_format import InputFormat
 from neardup.reading.separated_rows import row_ends, split_rows, whole_rows
@@ -166,6 +166,6 @@ def test_rows_are_all_there_whatever_the_blocks(tmp_path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"id,text\n" + b"".join(b"%07d,t\n" % i for i in range(200_000)))
     form = InputFormat.of("csv", None, None)
-    blocks = list(read_files([str(path)], LIMIT, pieces=form.pieces))
+    blocks = list(read_files(numbered([str(path)]), LIMIT, pieces=form.pieces))
     assert sum(len(block.data) for block in blocks) == 200_000
     assert [block.line for block in blocks][:2] == [1, 1 + len(blocks[0].data)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup.reading.blocks import BLOCK_BYTES, read_files
+from neardup.reading.blocks import BLOCK_BYTES, numbered, read_files
 from neardup.reading.input_format import InputFormat
 from neardup.reading.text_rows import with_row_ids
 from neardup.runtime.program import StageError
@@ -19,7 +19,7 @@ def ids_of(*paths: Path, **options: str | None) -> list[str]:
     form = InputFormat.of(None, "word:1", None, names=names, **options)  # type: ignore[arg-type]
     assert form.fields
     parse, ids = form.parser(), []
-    for block in read_files(names, 1 << 20, pieces=form.pieces):
+    for block in read_files(numbered(names), 1 << 20, pieces=form.pieces):
         batch, _ = parse(block.data)
         made = with_row_ids(batch.ids, batch.places.tolist(), block, form.fields)
         ids += [id_.decode() for id_ in made]

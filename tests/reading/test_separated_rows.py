@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.reading.blocks import read_files
+from neardup.reading.blocks import numbered, read_files
 from neardup.reading.input_format import InputFormat
 from neardup.reading.separated_rows import kept_rows, opened_table, rows_of, split_rows
 from neardup.runtime.program import StageError
@@ -29,7 +29,7 @@ def read(data: bytes, form: InputFormat, tmp: Path, limit: int = LIMIT) -> list[
     path = tmp / "table"
     path.write_bytes(data)
     found: list[tuple[int, Any]] = []
-    for block in read_files([str(path)], limit, pieces=form.pieces):
+    for block in read_files(numbered([str(path)]), limit, pieces=form.pieces):
         assert block.place == f"{path}: row "
         rows = [block.flaw] if block.flaw else block.data
         found += [(block.line + i, row) for i, row in enumerate(rows) if row]
@@ -40,7 +40,7 @@ def flaws(data: bytes, form: InputFormat, tmp: Path) -> list[tuple[int, bytes, s
     """Return (row number, text, reason) of each row that the parser rejects."""
     path = tmp / "table"
     path.write_bytes(data)
-    blocks = read_files([str(path)], LIMIT, pieces=form.pieces)
+    blocks = read_files(numbered([str(path)]), LIMIT, pieces=form.pieces)
     parse = form.parser()
     return [
         (block.line + bad.number, bad.text, bad.reason)

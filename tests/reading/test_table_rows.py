@@ -13,9 +13,8 @@ import pytest
 from neardup.decisions.kept_lines import keep_in_one
 from neardup.lines.answer_lines import format_decided
 from neardup.reading import table_files, table_rows
-from neardup.reading.blocks import first_place, read_files
+from neardup.reading.blocks import InputFile, first_place, numbered, read_files
 from neardup.reading.compressed import kind_by_name
-from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
 from neardup.reading.text_rows import Fields
 from neardup.runtime.program import StageError
@@ -78,7 +77,8 @@ def test_mappers_share_a_file(
     form, found = form_of(), {}
     for turn in turns:
         mine = iter(range(turn, 10**6, len(turns)))
-        for block in read_files([str(tmp_path / name)], 1 << 20, mine, pieces=form.pieces):
+        files = numbered([str(tmp_path / name)])
+        for block in read_files(files, 1 << 20, mine, pieces=form.pieces):
             for i, row in enumerate(block.data):
                 found[block.line + i] = row["id"]
                 assert block.first + i == first_place(0, block.line + i - 1)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from neardup.reading.blocks import read_files
+from neardup.reading.blocks import numbered, read_files
 from neardup.reading.input_format import InputFormat
 from neardup.reading.text_rows import json_line
 
@@ -148,7 +148,7 @@ def form_of(id_: str | None = None, text: str | None = None) -> InputFormat:
 
 
 def rows_of(path: Path, form: InputFormat) -> list[dict]:
-    blocks = read_files([str(path)], 1 << 20, pieces=form.pieces)
+    blocks = read_files(numbered([str(path)]), 1 << 20, pieces=form.pieces)
     return [json.loads(json_line(row)) for block in blocks for row in block.data]
 
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Callable
 
@@ -30,7 +31,7 @@ from neardup.lines.count_lines import read_counts
 from neardup.options.command_parser import FILES
 from neardup.options.settings import Settings, counts_first, settings_before_counts, with_input
 from neardup.options.table import OPTIONS, Options, parser
-from neardup.reading.blocks import Start, blocks_of, check_inputs, file_places
+from neardup.reading.blocks import InputFile, Start, blocks_of, check_inputs, numbered
 from neardup.reading.compressed import is_packed
 from neardup.reading.input_files import Unchanged
 from neardup.runtime import VERSION
@@ -223,28 +224,24 @@ class Steps:
 
     def prepared(self, args: argparse.Namespace, settings: Settings) -> DaskJob:
         """Cut the files into splits, and write what tasks need to the folder."""
-        old = list(self.options.against)
-        names = [*old, *args.files]
-        places = file_places(len(old), len(args.files))
-        splits = [
-            split
-            for name, place in zip(names, places)
-            for split in splits_of(name, place, settings, args.split_size)
-        ]
+        files = numbered(args.files, self.options.against)
+        found = [splits_of(file, settings, args.split_size) for file in files]
+        splits = list(chain.from_iterable(found))
         cut = [split for split in splits if split.length >= 0]
         counting = [self.client.submit(Split.line_ends, split, pure=False) for split in cut]
         ends = dict(zip(cut, self.results(counting)))
-        numbered, line = list[Split](), 1
-        for split in splits:
+        line = 1
+        for k, split in enumerate(splits):
             line = line if split.start else 1
-            numbered.append(split._replace(line=line))
+            splits[k] = split._replace(line=line)
             line += ends.get(split, 0)
-        size = sum(os.path.getsize(name) for name in names)
+        size = sum(os.path.getsize(file.path) for file in files)
         workers = len(self.client.scheduler_info()["workers"])
         parts = args.parts or max(workers, -(-size // PART_BYTES))
-        options = replace(self.options, against=tuple(old), not_pairs=None)
+        options = replace(self.options, not_pairs=None)
         listed = bool(args.removed) or settings.lists_ids
-        job = DaskJob(options, settings.not_pairs, numbered, names, parts, listed)
+        names = [file.name for file in files]
+        job = DaskJob(options, settings.not_pairs, splits, names, parts, listed)
         Path(self.folder, JOB).write_bytes(pickle.dumps(job))
         return job
 
@@ -307,23 +304,23 @@ class Steps:
             raise StageError(f"the scheduler was lost ({error}); start it, and run again") from None
 
 
-def splits_of(name: str, place: int, settings: Settings, most: int) -> Iterator[Split]:
+def splits_of(file: InputFile, settings: Settings, most: int) -> Iterator[Split]:
     """Yield the splits of a file: of `most` bytes for a plain file of lines, else one."""
-    path, form = os.path.abspath(name), settings.form
-    whole_file, size = Split(path, name, place), os.path.getsize(path)
+    name, path, form = file.name, os.path.abspath(file.path), settings.form
+    whole_file, size = Split(file._replace(path=path)), os.path.getsize(path)
     plain = os.path.isfile(path) and not is_packed(path) and not form.dialect.encoding
     if size <= most or not (plain and form.is_of_lines(name)):
         yield whole_file
         return
     first = next(iter(settings.pieces(path, name, settings.max_line, Start(f"{name}: ", 1))), None)
     has_ids = first is None or first.has_ids
-    with open(path, "rb") as file:
+    with open(path, "rb") as lines:
         start = 0
         while start < size:
-            file.seek(min(size, start + most))
-            while (piece := file.readline(1 << 20)) and not piece.endswith(b"\n"):
+            lines.seek(min(size, start + most))
+            while (piece := lines.readline(1 << 20)) and not piece.endswith(b"\n"):
                 """The line goes on: it is not held as a whole."""
-            end = min(size, file.tell())
+            end = min(size, lines.tell())
             yield whole_file._replace(start=start, length=end - start, has_ids=has_ids)
             start = end
 

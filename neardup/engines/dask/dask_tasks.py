@@ -29,7 +29,7 @@ from neardup.lines.count_lines import read_counts
 from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading import blocks
-from neardup.reading.blocks import Block, Piece, Start
+from neardup.reading.blocks import Block, InputFile, Piece, Start
 from neardup.reading.input_check import LINE_TOO_LONG
 from neardup.runtime import VERSION
 from neardup.runtime.counters import Counters
@@ -47,9 +47,7 @@ SPLITS_A_KEY_PART = 16  # as on Spark: keys are a third of the bytes of a split,
 class Split(NamedTuple):
     """A part of an input file, or a whole one; parts begin after a line end."""
 
-    path: str
-    name: str  # for messages
-    first: int  # the place of the file's first line
+    file: InputFile
     start: int = 0
     length: int = -1  # bytes; -1 for a whole file
     line: int = 1  # the number of its first line
@@ -57,7 +55,7 @@ class Split(NamedTuple):
 
     def line_ends(self) -> int:
         """Return the number of lines."""
-        with open(self.path, "rb") as file:
+        with open(self.file.path, "rb") as file:
             part = _Part(file, self.start, self.length)
             return sum(map(blocks.count_lines, iter(partial(part.read, blocks.BLOCK_BYTES), b"")))
 
@@ -101,11 +99,8 @@ class DaskJob(NamedTuple):
     def blocks(self, k: int, settings: Settings) -> Iterator[Block]:
         """Yield the blocks of split k, which are those that a run on one machine reads."""
         split = self.splits[k]
-        where: dict[str, Any] = {"names": [split.name], "places": [split.first]}
-        where["among"] = self.names
-        if split.length < 0:
-            return settings.blocks([split.path], **where)
-        return blocks.read_files([split.path], settings.max_line, pieces=split.pieces, **where)
+        pieces = settings.pieces if split.length < 0 else split.pieces
+        return blocks.read_files([split.file], settings.max_line, pieces=pieces, among=self.names)
 
 
 class Sent(NamedTuple):
@@ -224,7 +219,7 @@ def keep(folder: str, _: Any) -> dict[str, Any]:
     """Write the kept or marked rows of all new files."""
     job, settings = _job(folder), _settings(folder)
     counters = Counters("keep", reports=folder)
-    new = dict.fromkeys(split.path for split in job.splits if split.first >= blocks.NEW)
+    new = dict.fromkeys(split.file.path for split in job.splits if split.file.first >= blocks.NEW)
     with open(_path(folder, "found"), "rb") as decided, _written(folder, "kept") as file:
         lost = keep_or_mark(list(new), decided, settings, file)
         if lost:

@@ -80,7 +80,7 @@ def find_pairs(
         return find_exactly(workers, plan, options)
     plan.progress.stages = steps(options, plan, in_memory)
     if in_memory:
-        plan.progress.stage("parse", total_size(plan.files), together=True)
+        plan.progress.stage("parse", plan.size, together=True)
         everywhere(workers, plan, "mapper", memory_join.parse)
         plan.unchanged.check()
         if is_open:
@@ -94,7 +94,7 @@ def find_pairs(
         settings = settings_with_counts(options, plans.token_counts(workers, plan, source))
         plan, source = plan._replace(settings=settings), plans.kept_records
     if plan.settings.scheme.joined_in_memory and not plan.segments:
-        plan.progress.stage("parse", total_size(plan.files), together=True)
+        plan.progress.stage("parse", plan.size, together=True)
         everywhere(workers, plan, "mapper", parse, reads=True)
         plan.progress.stage("near", 0)
         everywhere(workers, plan, "near", lambda plan, _: near_postings(plan), steps=1)
@@ -147,7 +147,7 @@ def write_postings(
     """Write the postings of all records; `is_open`: and what a choice of the scheme needs."""
     reads = source is not plans.kept_records
     if reads:
-        plan.progress.stage("count", total_size(plan.files), together=True)
+        plan.progress.stage("count", plan.size, together=True)
     else:  # the records were parsed to count tokens
         plan.progress.stage("count", total_size(filter(os.path.exists, plan.paths("records"))))
     source = memory_join.observed(source) if is_open else source

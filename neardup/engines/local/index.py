@@ -26,7 +26,7 @@ from neardup.lines.count_lines import format_all
 from neardup.options import table
 from neardup.options.command_parser import SHARED, plain_names
 from neardup.options.settings import Settings, counts_first, settings_before_counts, with_input
-from neardup.reading.blocks import check_inputs, first_place
+from neardup.reading.blocks import InputFile, check_inputs, first_place
 from neardup.reading.compressed import opened
 from neardup.reading.input_files import Unchanged, is_index, state_of
 from neardup.runtime.counters import Counters, reports_in
@@ -130,11 +130,14 @@ def build(args: argparse.Namespace) -> None:
         else:
             manifest = index_manifest.Manifest({}, "", given=index_manifest.given_options(options))
         index_manifest.sweep_unfinished(index, manifest)
-        places = [first_place(manifest.files + i, new=False) for i in range(len(args.files))]
+        files = [
+            InputFile(name, name, first_place(manifest.files + i, new=False))
+            for i, name in enumerate(args.files)
+        ]
         steps = [*["tokens"] * counts_first(options), "count", "sort", "write"]
         named = [name for about in manifest.segments for name in about["files"]]
         more: dict[str, Any] = {"adds_to": ["-", *named], "unchanged": unchanged}
-        plan = Plan.of(NAME, steps, settings, args.files, places, folder, args.jobs, **more)
+        plan = Plan.of(NAME, steps, settings, files, folder, args.jobs, **more)
         settings, entry = add_segment(plan, manifest.next_name(), index, options, args.add)
         if not args.add:
             manifest = replace(
@@ -179,8 +182,9 @@ def add_segment(
     with index_manifest.new_segment(index, name) as folder:
         settings, entry = _segment(plan, folder, options, add)
         plan.unchanged.check()
-    paths = [name if name == "-" else os.path.abspath(name) for name in plan.names]
-    states = [*map(state_of, plan.names)]
+    names = [file.name for file in plan.files]
+    paths = [name if name == "-" else os.path.abspath(name) for name in names]
+    states = [*map(state_of, names)]
     return settings, {"name": name, "files": paths, index_manifest.STATES: states, **entry}
 
 

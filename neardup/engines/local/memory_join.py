@@ -48,7 +48,7 @@ def memory_of(text: str | None) -> int:
 
 def may_fit(plan: Plan) -> bool:
     """Return whether the input is so small that its records may fit into the plan's memory."""
-    return total_size(plan.files) <= LARGEST_INPUT * plan.memory and plan.memory > 0
+    return plan.size <= LARGEST_INPUT * plan.memory and plan.memory > 0
 
 
 def parse(plan: Plan, k: int) -> None:

@@ -25,9 +25,9 @@ from neardup.engines.local.work_folder import RunWork
 from neardup.engines.local.workers import Progress, Workers, copied, program, total_size, turns
 from neardup.lines.id_lines import hashes_of as hashes_of_ids
 from neardup.options.settings import Settings
-from neardup.reading.blocks import BLOCK_BYTES, NEW, Block
+from neardup.reading.blocks import BLOCK_BYTES, NEW, Block, InputFile
 from neardup.reading.compressed import is_packed
-from neardup.reading.input_files import NO_FILES, InputFile, Unchanged
+from neardup.reading.input_files import NO_FILES, Unchanged
 from neardup.runtime.counters import Counters, reports_in
 from neardup.runtime.program import StageError, cores, shown
 from neardup.runtime.summary import SHUFFLED, many
@@ -51,9 +51,7 @@ class Plan(NamedTuple):
     """The settings, inputs and partitions of a run; `folder` holds all files between its stages."""
 
     settings: Settings
-    files: list[str]  # paths, for pipes those of their copies
-    names: list[str]  # names of the files, as typed
-    places: list[int]  # the place of each file's first line
+    files: list[InputFile]  # the path of a pipe is that of its copy
     jobs: int
     sources: int  # number of sources of records: mappers and segments
     partitions: int  # number of partitions of the keys
@@ -79,8 +77,7 @@ class Plan(NamedTuple):
         program: str,
         steps: Sequence[str],
         settings: Settings,
-        names: list[str],
-        places: list[int],
+        files: Sequence[InputFile],
         folder: Path,
         jobs: "int | None",
         segments: Sequence[Segment] = (),
@@ -88,11 +85,15 @@ class Plan(NamedTuple):
     ) -> "Plan":
         """Return a run's plan, with `jobs` workers (None: one per core); fewer for small inputs."""
         files = [
-            name if name != "-" and os.path.isfile(name) else copied(name, folder, i)
-            for i, name in enumerate(names)
+            file
+            if file.name != "-" and os.path.isfile(file.name)
+            else file._replace(path=copied(file.name, folder, i))
+            for i, file in enumerate(files)
         ]
-        packed = list(filter(is_packed, files))
-        size = total_size(files) + (PACKED - 1) * total_size(packed)
+        paths = [file.path for file in files]
+        size = total_size(paths) + (PACKED - 1) * total_size(
+            path for path in paths if is_packed(path)
+        )
         processes = jobs = workers_for(jobs, size)
         partitions = external_group.partitions_for(size)
         work = more.get("work")
@@ -104,8 +105,6 @@ class Plan(NamedTuple):
         return cls(
             settings=settings,
             files=files,
-            names=names,
-            places=places,
             jobs=jobs,
             sources=jobs + len(segments),
             partitions=partitions,
@@ -120,8 +119,12 @@ class Plan(NamedTuple):
 
     def new_files(self) -> list[InputFile]:
         """Return the input files that hold new records, not those of --against."""
-        files = map(InputFile, self.files, self.names, self.places)
-        return [file for file in files if file.first >= NEW]
+        return [file for file in self.files if file.first >= NEW]
+
+    @property
+    def size(self) -> int:
+        """The bytes of all input files."""
+        return total_size(file.path for file in self.files)
 
     @property
     def stages(self) -> Path:
@@ -253,7 +256,7 @@ def _read_shares(
     plan: Plan, stage: str, p: int, task: Callable[[Plan, int], None], todo: Iterator[int]
 ) -> None:
     """Read the input once, and run the task on each share that this process takes."""
-    shares = _Shares(todo, plan.jobs, total_size(plan.files))
+    shares = _Shares(todo, plan.jobs, plan.size)
 
     def blocks() -> Iterator[tuple[int, Block]]:
         with suppress(_NoShareError):
@@ -296,11 +299,9 @@ Source = Callable[[Plan, int, Counters], Iterator[Batch]]  # the records of one 
 
 def input_blocks(plan: Plan, k: int, **which: Any) -> Iterator[Block]:
     """Yield the blocks of the input that worker k has taken; see `read_files`."""
-    return plan.settings.blocks(
+    return plan.settings.read(
         plan.files,
         **which,
-        names=plan.names,
-        places=plan.places,
         others=bool(plan.segments or plan.adds_to),
         taken=plan.adds_to,
         passed=plan.progress.of(k),
@@ -403,7 +404,7 @@ def token_counts(
         mine = [plan.paths("tokens", part) for part in range(k, plan.partitions, plan.jobs)]
         sum_counts(mine, plan.new("best", k), plan.spend)
 
-    plan.progress.stage("tokens", total_size(plan.files), together=True)
+    plan.progress.stage("tokens", plan.size, together=True)
     task = partial(count_tokens, source=source)
     everywhere(workers, plan, "mapper", task, reads=source is not kept_records)
     everywhere(workers, plan, "counts", sum_tokens)

@@ -41,7 +41,7 @@ from neardup.lines.answer_lines import REMOVED
 from neardup.options import table
 from neardup.options.command_parser import SHARED, STANDARD_INPUT, plain_names
 from neardup.options.settings import Settings, settings_before_counts, with_input
-from neardup.reading.blocks import check_inputs, file_places, first_place
+from neardup.reading.blocks import InputFile, check_inputs, first_place, numbered
 from neardup.reading.compressed import opened, plain_name, suffix_of
 from neardup.reading.folder_walk import Walk, path_of
 from neardup.reading.input_files import Unchanged, is_index, refuse_twice
@@ -96,7 +96,8 @@ def main(
     if args.audit:
         run_audit.check_audit(options, settings)
     check_outputs(args, options, settings.form)
-    names, places, segments = inputs_of(args.files, options, settings)
+    files, segments = inputs_of(args.files, options, settings)
+    names = [file.name for file in files]
     lists_removed = bool(args.removed) or options.output == "removed"
     if settings.output.decides == RECORDS:
         refuse_twice(names[: -len(args.files)], args.files, lists_removed)
@@ -111,7 +112,7 @@ def main(
         page = args.report and stack.enter_context(whole_or_not("--report", args.report, read))
         with interrupted(wrote), ExitStack() as answers:
             removed, answer = opened_answers(answers, args, options, settings, read)
-            inputs = settings, names, places, folder, args.jobs, segments
+            inputs = settings, files, folder, args.jobs, segments
             more = {"sort_memory": args.sort_memory, "memory": args.memory, "answer": answer}
             more |= {"unchanged": Unchanged(names), "lists_removed": lists_removed}
             more |= {"audit": args.audit or 0, "work": work}
@@ -219,14 +220,15 @@ def others(
 
 def inputs_of(
     files: list[str], options: table.Options, settings: Settings
-) -> tuple[list[str], list[int], list[segment.Segment]]:
-    """Return the checked files (old first), the places of their first lines, and index segments."""
+) -> tuple[list[InputFile], list[segment.Segment]]:
+    """Return the checked files (old first), and the segments of indexes."""
     index_manifest.refuse_indexes(options.files, "which must be named with --against")
-    old, places, segments = old_ones(options, settings) if options.against else ([], [], [])
-    names = [*old, *files]
+    old, segments = old_ones(options, settings)
+    both = [*old, *numbered(files)]
+    names = [file.name for file in both]
     check_inputs(names)
     check_read_once(names)
-    return names, [*places, *file_places(0, len(files))], segments
+    return both, segments
 
 
 def opened_work(
@@ -324,13 +326,12 @@ def take_options(options: table.Options) -> tuple[table.Options, list[str]]:
 
 def old_ones(
     options: table.Options, settings: Settings
-) -> tuple[list[str], list[int], list[segment.Segment]]:
-    """Return the files of --against, the places of their first lines, and the segments of indexes.
+) -> tuple[list[InputFile], list[segment.Segment]]:
+    """Return the files of --against, and the segments of the indexes among them.
 
     An index takes as many file numbers as it was made of files.
     """
-    files: list[str] = []
-    places: list[int] = []
+    files: list[InputFile] = []
     segments: list[segment.Segment] = []
     number = 0
     for name in options.against:
@@ -339,10 +340,9 @@ def old_ones(
             segments += manifest.segments_at(Path(name), number)
             number += manifest.files
         else:
-            files.append(name)
-            places.append(first_place(number, new=False))
+            files.append(InputFile(name, name, first_place(number, new=False)))
             number += 1
-    return files, places, segments
+    return files, segments
 
 
 if __name__ == "__main__":

@@ -246,7 +246,7 @@ def places_of_files(spark: SparkSession, old: Sequence[str], new: Sequence[str])
     twice += [name for names in (old, new) for name in names if names.count(name) > 1]
     if twice:
         raise UsageError(f"{unquote(twice[0])}: is named twice; name each file once")
-    return dict(zip(files[0] + files[1], blocks.file_places(*map(len, files))))
+    return {file.path: file.first for file in blocks.numbered(files[1], files[0])}
 
 
 def states_of_files(spark: SparkSession, names: list[str]) -> list[tuple[str, int, int]]:

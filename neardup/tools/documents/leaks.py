@@ -32,10 +32,9 @@ from neardup.options.command_parser import SHARED
 from neardup.options.settings import Settings, form_of
 from neardup.options.table import Options
 from neardup.reading import shingling
-from neardup.reading.blocks import NEW, Block, file_places
+from neardup.reading.blocks import NEW, Block, numbered
 from neardup.reading.input_check import NO_SHINGLES, BadLine
 from neardup.reading.input_files import (
-    InputFile,
     Unchanged,
     check_files,
     check_regular,
@@ -174,7 +173,7 @@ def main() -> None:
     args = _command_line()
     options = run_options(args)
     settings = Settings.of(options)
-    new = list(map(InputFile, args.files, args.files, file_places(0, len(args.files))))
+    new = numbered(args.files)
     given = [*args.test, *args.files]
     unchanged = Unchanged(given)
     check = Check(args, "leaks", "leaked-test-record", "A test record leaked.", "leaks")
@@ -322,9 +321,8 @@ class LeakSearch:
         """
         tests: dict[bytes, list[FoundRecord]] = {}
         ids = set().union(*wanted.values())
-        places = file_places(len(self.tests), len(self.files))
         again, counters = Counters(NAME, "", "", QUIET), self.counters[TRAINING]
-        for block in self.settings.blocks([*self.tests, *self.files], places=places):
+        for block in self.settings.read(numbered(self.files, self.tests)):
             if block.first < NEW:
                 for record, _ in self._records(block, again, ids):
                     tests.setdefault(record.id, []).append(record)

@@ -25,8 +25,7 @@ import numpy as np
 
 from neardup.decisions.kept_lines import AGAIN, PlacesOf, kept_lines, lines_from
 from neardup.options.settings import Settings
-from neardup.reading.blocks import Block
-from neardup.reading.input_files import InputFile
+from neardup.reading.blocks import Block, InputFile
 from neardup.reading.text_rows import Record
 from neardup.runtime.program import StageError, shown
 from neardup.stages.pairs import short, whole_lines

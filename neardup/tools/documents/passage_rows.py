@@ -40,8 +40,8 @@ from neardup.decisions.kept_lines import FILE_PLACES, Places, check_one_answer
 from neardup.decisions.marked_rows import Mark, Marks, check_files
 from neardup.decisions.merged_rows import END, Additions, json_span
 from neardup.options.settings import Settings
+from neardup.reading.blocks import InputFile
 from neardup.reading.dialects import Dialect
-from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
 from neardup.reading.separated_rows import QUOTED, TABS, field_spans, separated, split_rows
 from neardup.reading.table_files import TABLES, is_mergeable

@@ -56,7 +56,7 @@ from neardup.options.command_parser import STANDARD_INPUT, VERBOSITY
 from neardup.options.settings import Settings, with_input
 from neardup.reading import blocks
 from neardup.reading.cleaning import Cleaning
-from neardup.reading.input_files import InputFile, task_blocks, task_place
+from neardup.reading.input_files import task_blocks, task_place
 from neardup.reading.input_format import PROBED
 from neardup.runtime.counters import Counters
 from neardup.runtime.flags import flags
@@ -579,7 +579,7 @@ def rows(
         return
     if not {*args.files} - {"-"}:
         raise UsageError("rows reads its input twice; name FILE")
-    files = list(map(InputFile, args.files, args.files, blocks.file_places(0, len(args.files))))
+    files = blocks.numbered(args.files)
     check_kept(settings, files, args.kind)
     records = texts.of_blocks(input_blocks(None, args.files, settings))
     of_file = passage_answers.changes(records, decided, settings, args.kind)

@@ -28,8 +28,8 @@ from neardup.engines.local.workers import working_folder
 from neardup.options import table
 from neardup.options.command_parser import SHARED, plain_names
 from neardup.options.settings import Settings
-from neardup.reading.blocks import file_places
-from neardup.reading.input_files import InputFile, check_files, check_regular
+from neardup.reading.blocks import InputFile, numbered
+from neardup.reading.input_files import check_files, check_regular
 from neardup.reading.table_rows import fields_table
 from neardup.runtime.counters import Counters
 from neardup.runtime.flags import flags
@@ -93,7 +93,7 @@ def main() -> None:
     args, options = _command_line()
     counters = Counters("passages", progress="records", verbosity=args.verbosity)
     kept, of_rows = args.kind == "kept", [] if args.folders else args.files
-    files = list(map(InputFile, args.files, args.files, file_places(0, len(args.files))))
+    files = numbered(args.files)
     with (
         opened_work(args, options) as work,
         working_folder(str(work.root) if work else None) as folder,

@@ -21,7 +21,7 @@ from neardup.commands.truth import options_of, refuse_others
 from neardup.lines.answer_lines import DOUBTED, REMOVED, Removal, parse_removed, parsed_lines
 from neardup.options.settings import form_of, settings_before_counts
 from neardup.options.table import MAX_LINE_MIB, OPTIONS, OUTPUT_OPTIONS, Options
-from neardup.reading.blocks import read_files
+from neardup.reading.blocks import numbered, read_files
 from neardup.reading.cleaning import plain
 from neardup.reading.input_files import is_index
 from neardup.reading.input_format import InputFormat
@@ -212,10 +212,10 @@ def gathered_material(
     nodes, texts, repeated, count = _shown_nodes(facts, removed), dict[Node, str](), set[Node](), 0
     among = [*asked.old_files, *asked.files]
     for old, files in (False, asked.files), (True, asked.old_files):
-        read = [paths.get(name, name) for name in files], MAX_LINE_MIB << 20
+        read = [file._replace(path=paths.get(file.name, file.name)) for file in numbered(files)]
         how: Any = {"pieces": form.pieces, "others": asked.indexed, "among": among}
         texts_of = partial(pair_elements.texts_of, form=form)
-        found = map(texts_of, read_files(*read, names=files, **how))
+        found = map(texts_of, read_files(read, MAX_LINE_MIB << 20, **how))
         for id_, text in chain.from_iterable(found):
             count += 1
             node = Node(id_, old)

@@ -209,12 +209,12 @@ def write_page(
     settings = plan.settings
     decides = bool(settings.output.decides)
     asked = material.asked_of(run, "the run", settings.form)
-    old = [name for name, place in zip(plan.names, plan.places) if place < NEW]
+    old = [file.name for file in plan.files if file.first < NEW]
     asked = replace(asked, files=list(new), old_files=old, links=asked.links or decides)
     pairs = [str(path) for path in plan.paths("pairs")]
     found = links(plan) if decides else parsed_lines(pairs, facts.found_pair)
     graph = facts.PairGraph.of(found)
-    removed, paths = None, dict(zip(plan.names, plan.files))
+    removed, paths = None, {file.name: file.path for file in plan.files}
     if settings.output.decides == RECORDS:
         removed = material.read_removed(str(plan.path("reasons")), doubt)
     source = plan.answer.name or "the run"
