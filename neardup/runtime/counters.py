@@ -130,6 +130,21 @@ class Counters:
             for id_ in first:
                 self.add(summary.SUCH_AS + quote(id_), 1)
 
+    def emptied(self, id_: str) -> None:
+        """Count a record whose words are all cut; remember the first such ids.
+
+        A Hadoop task writes them to its log, because the number of counters is limited.
+        """
+        self.add(summary.EMPTIED, 1)
+        if self.counts[summary.EMPTIED] > summary.NAMED:
+            return
+        if self._in_hadoop:
+            print(f"{self.stage}: {summary.EMPTIED}: {printable(id_)}", file=sys.stderr)
+        else:
+            from urllib.parse import quote  # here, as few runs need it
+
+            self.add(summary.SUCH_AS + quote(id_), 1)
+
     def count_ids(self, ids: Sequence[bytes]) -> None:
         """Count the records with the most frequent id of the first batch; b"" means no id."""
         if self._one_id is None and ids:

@@ -46,6 +46,7 @@ CHAINED_AWAY = "… removed through a chain only"
 IN_CLUSTERS, CLUSTERS, LARGEST = "records in clusters", "clusters", "records of the largest cluster"
 SHARED_NAMES = "clusters with the name of another one, because ids repeat"
 LEFT_OUT = "bad lines left out of the answer"  # an answer holds them only in the input's format
+EMPTIED, NAMED = "records without words left", 10  # with `passages`; so many are named
 LOST = "removed rows whose values --merge adds to no row: their kept ones are in --against"
 EDGES = "edges"
 COMPILED = "tasks with compiled kernels"
@@ -77,6 +78,7 @@ ORDER = (
     CHAINED,
     LEFT_OUT,
     LOST,
+    EMPTIED,
     EDGES,
     IN_CLUSTERS,
     CLUSTERS,
@@ -109,6 +111,7 @@ TROUBLE = (
         REPEATED,
         SHARED_IDS,
         SHARED_NAMES,
+        EMPTIED,
     ),
 )
 MAX_BAD = Fraction(1, 2)
@@ -173,6 +176,8 @@ def describe(
         notes[REPEATING] = f"  (their order does not count; {to_add('--shingle', 'word:20')})"
     if SHARED_IDS in counts:
         notes[SHARED_IDS] = f"  ({such_as(counts)})"
+    if EMPTIED in counts:
+        notes[EMPTIED] = f": {_emptied(counts)}"
     promises = [(report["ended"], report["promise"]) for report in reports if report["promise"]]
     promise = max(promises, default=(0, ""))[1]  # the last one: a run may choose another scheme
     if verbosity < VERBOSE:
@@ -315,11 +320,27 @@ def such_as(counts: Mapping[str, int], kept: str = "kept") -> str:
     >>> such_as({"such as: v%2C1": 1})
     "such as 'v,1'; do not delete by ids; --output kept writes the rows that are kept"
     """
+    ids = ", ".join(map(shown, _examples(counts)))
+    return f"such as {ids}; do not delete by ids; --output {kept} writes the rows that are kept"
+
+
+def _emptied(counts: Mapping[str, int]) -> str:
+    """Return the first ids of records without words left; on Hadoop, where they are listed.
+
+    >>> _emptied({EMPTIED: 3, "such as: b": 2, "such as: a": 1}), _emptied({EMPTIED: 3})
+    ('a, b', '--removed lists them, with 0 words left')
+    """
+    ids = _examples(counts)
+    more = ", …" * (counts[EMPTIED] > NAMED)
+    first = ", ".join(printable(id_.decode()) for id_ in ids[:NAMED])
+    return f"{first}{more}" if ids else "--removed lists them, with 0 words left"
+
+
+def _examples(counts: Mapping[str, int]) -> list[bytes]:
     from urllib.parse import unquote_to_bytes  # here, as few runs need it
 
     named = (name[len(SUCH_AS) :] for name in counts if name.startswith(SUCH_AS))
-    ids = ", ".join(shown(id_) for id_ in sorted(map(unquote_to_bytes, named)))
-    return f"such as {ids}; do not delete by ids; --output {kept} writes the rows that are kept"
+    return sorted(map(unquote_to_bytes, named))
 
 
 def on_hadoop(name: str) -> str:

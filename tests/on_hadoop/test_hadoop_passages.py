@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import random
+import re
 import sys
 import time
 from pathlib import Path
@@ -64,6 +65,7 @@ def in_hdfs(files: list[Path]) -> str:
 
 def two_files(tmp_path: Path) -> list[Path]:
     lines = [*corpus(300), b"[]\n", b'{"id": "none", "text": ""}\n']
+    lines[7:7] = [lines[1].replace(b"r1", b"again")]
     (tmp_path / "a.jsonl").write_bytes(b"".join(lines[1::2]))
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(b"".join(lines[::2]), mtime=0))
     return [tmp_path / "a.jsonl", tmp_path / "b.jsonl.gz"]
@@ -84,15 +86,18 @@ def test_answers(words: list[str], tmp_path: Path) -> None:
     words = ["--length=13", "--max-bad=1", *words]
     listed = ["--removed"] * ("--output=kept" in words)
     one = [*NEARDUP, "passages", *words, *listed, *[str(removed)] * len(listed), *files]
-    here = succeed(one, tmp_path).out
+    result = succeed(one, tmp_path)
+    here, count = result.out, re.search(r"[\d,]+ records? without words left: ", result.err)
     folder, output, cuts = in_hdfs(files), *(hadoop_cluster.new_output() for _ in range(2))
     python = ["--python", hadoop_cluster.PYTHON, "--reducers=2"]
     command = [*JOBS, *words, *listed, *[cuts] * len(listed), *python, *HERE]
-    result = hadoop_cluster.attempt([*command, "--input=jsonl", folder, output], tmp_path)
-    assert result.code == 0, result.err
+    said = hadoop_cluster.attempt([*command, "--input=jsonl", folder, output], tmp_path)
+    assert said.code == 0, said.err
     found = hadoop_cluster.lines_in(output)
     if "--by=saved" in words:
         assert found == here != b""
     assert in_order(found) == in_order(here) != b""
     if listed:
+        assert count
+        assert f"{count[0]}--removed lists them, with 0 words left" in said.err
         assert in_order(removed.read_bytes()) == hadoop_cluster.pairs_in(cuts) != b""

@@ -12,6 +12,7 @@ from neardup.runtime import kernels
 from neardup.runtime.counters import Counters, reports_in
 from neardup.runtime.summary import (
     COMPILED,
+    EMPTIED,
     ORDER,
     QUIET,
     REPEATED,
@@ -212,9 +213,14 @@ def test_hadoop_counters_hold_no_ids_so_a_line_does(monkeypatch, capsys):
     monkeypatch.setenv("mapreduce_task_attempt_id", "attempt_1")
     counters = Counters("reducer")
     counters.repeated_id(b"v7")
+    for number in range(12):
+        counters.emptied(f"e{number}")
     counters.report()
-    assert capsys.readouterr().err.splitlines() == [
+    named, lines = [f"reducer: {EMPTIED}: e{i}" for i in range(10)], capsys.readouterr().err
+    assert lines.splitlines() == [
+        *named,
         "reporter:counter:neardup,repeated ids,1",
+        f"reporter:counter:neardup,{EMPTIED},12",
         f"reporter:counter:neardup,{COMPILED},{int(kernels.COMPILED)}",
         "reducer: repeated ids: the first: 'v7'; records of one id form no pair",
     ]

@@ -309,7 +309,7 @@ class StepJob:
         self.places = spark_tasks.places_of_files(spark, [], inputs)
         self._how = max_line, self.places
         self.partitions = partitions_of(self._lines, reducers)
-        self._reports = spark.sparkContext.accumulator([], Reports())
+        self._spark, self._reports = spark, spark.sparkContext.accumulator([], Reports())
 
     def map(
         self,
@@ -354,14 +354,23 @@ class StepJob:
         _write(lines.mapInArrow(_last(step, self._reports.add), VALUE), folder, **options)
         return [json.loads(report) for report in self._reports.value]
 
-    def write_splits(self, step: Callable[[Batches], Iterator[bytes]], folder: str) -> None:
-        """Write what a step yields for the batches of `rows_of_batches`, a part for each task."""
+    def write_splits(
+        self, step: Callable[[Batches, Counters], Iterator[bytes]], folder: str
+    ) -> list[dict[str, Any]]:
+        """Write what a step yields for the batches of `rows_of_batches`, a part for each task.
+
+        Return the reports of the tasks.
+        """
+        reports = self._spark.sparkContext.accumulator([], Reports())
 
         def task(batches: Batches) -> Rows:
             spark_tasks.prepare()
-            return map(spark_tasks.value, filter(None, step(batches)))
+            counters = Counters("rows")
+            yield from map(spark_tasks.value, filter(None, step(batches, counters)))
+            reports.add([json.dumps(counters.as_dict()).encode()])
 
         _write(self._lines.mapInArrow(task, VALUE), folder)
+        return [json.loads(report) for report in reports.value]
 
 
 def _write(blocks: DataFrame, folder: str, **options: str) -> None:

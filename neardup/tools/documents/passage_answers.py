@@ -27,6 +27,7 @@ from neardup.decisions.kept_lines import AGAIN, PlacesOf, kept_lines, lines_from
 from neardup.options.settings import Settings
 from neardup.reading.blocks import Block, InputFile
 from neardup.reading.text_rows import Record
+from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, shown
 from neardup.stages.pairs import short, whole_lines
 from neardup.stages.word_lines import Words
@@ -126,25 +127,31 @@ class RecordCuts:
 
 
 def cuts_of(
-    records: Records, decided: DecidedLines, words: Words
+    records: Records, decided: DecidedLines, words: Words, counters: Counters
 ) -> Iterator[tuple[int, int, int, bytes]]:
-    """Yield each cut: the place of its row, from which character to which, and its line."""
+    """Yield each cut: the place of its row, from which character to which, and its line.
+
+    Records without words left are counted.
+    """
     for place, record in records:
         if found := decided.at(place):
             spans, id_ = words.spans(record.content), record.id.decode()
             of = RecordCuts(found, len(spans))
-            left = int(of.left.sum())
+            if not (left := int(of.left.sum())):
+                counters.emptied(id_)
             for low, high, name in characters(of.cuts, spans):
                 source = of.source(name, id_, spans)
                 yield place, low, high, cut_line(id_, record.content, low, high, source, left)
 
 
-def changes(records: Records, decided: DecidedLines, settings: Settings, kind: str) -> PlacesOf:
-    """Return how the rows of records are written; kind: of --output."""
+def changes(
+    records: Records, decided: DecidedLines, settings: Settings, kind: str, counters: Counters
+) -> PlacesOf:
+    """Return how the rows of records are written; kind: of --output; counters: see `cuts_of`."""
     form, words = settings.form, Words(settings.form.clean)
     places, shares, cuts = array("Q"), array("d"), array("Q")
     if kind != MARKED:
-        for cut in cuts_of(records, decided, words):
+        for cut in cuts_of(records, decided, words, counters):
             cuts.extend(cut[:3])
         return partial(cut_places, form, np.array(cuts).reshape(-1, 3), " ")
     for place, record in records:
@@ -164,6 +171,7 @@ def changed_rows(
     decided: DecidedLines,
     settings: Settings,
     kind: str,
+    counters: Counters,
     of_file: bool = False,
 ) -> Iterator[bytes]:
     """Yield the rows of a task's part of a file; arguments as in `pairs.lines_of_task`."""
@@ -172,7 +180,7 @@ def changed_rows(
         pieces = kept_lines(pieces, first, (), of_file)
         for place, lines, long in whole_lines(pieces, first, settings.max_line):
             block = Block(f"{name}: line ", 2, short(lines, long), first=place)
-            of_rows = changes(texts.of_blocks([block]), decided, settings, kind)
+            of_rows = changes(texts.of_blocks([block]), decided, settings, kind, counters)
             rows: Any = of_rows(none, InputFile(name, name, place))
             each = enumerate(lines, place)
             if rows.added:

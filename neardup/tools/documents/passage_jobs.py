@@ -87,8 +87,11 @@ class PassageRun(StepRun):
         counters = Counters("passages")  # its time is that of all jobs
         rows = self.args.kind != PASSAGES
         last = {ROWS: self._rows} if rows else {LINES: self._ordered} if self.args.by else {}
-        _, done, *_ = self.run({**self._round(0, DECIDED if last else LINES), **last})
-        for name, count in {"records": 0, **done.counters()}.items():
+        _, done, *others = self.run({**self._round(0, DECIDED if last else LINES), **last})
+        counts = {"records": 0, **done.counters()}
+        if self.args.kind == KEPT and (emptied := others[-1].counters().get(summary.EMPTIED)):
+            counts[summary.EMPTIED] = emptied
+        for name, count in counts.items():
             counters.add(name, count)
         watching.say(summary.describe([counters.as_dict()], summary.SHORT_SUMMARY))
         summary.judged(counters.counts, self.settings.max_bad)

@@ -132,18 +132,20 @@ def carry_out(spark: Any, args: Namespace, between: str) -> list[dict[str, Any]]
             records = texts(counters).of_blocks(blocks)
             yield from passage_steps.windows(records, options, known.value, cuts, sources)
 
-    def rows(batches: Iterable[Any]) -> Iterator[bytes]:
+    def rows(batches: Iterable[Any], counters: Counters) -> Iterator[bytes]:
         with closing(decided()) as lines:
             for some in rows_of_batches(batches):
                 data, first = some.bytes(some.low, some.high), some.split.first(places)
-                how = some.split.name, texts(Counters("rows")), lines, Settings.of(asked), kind
-                yield from passage_answers.changed_rows([data], first + some.number - 1, *how)
+                how = some.split.name, texts(Counters("rows")), lines, Settings.of(asked)
+                yield from passage_answers.changed_rows(
+                    [data], first + some.number - 1, *how, kind, counters
+                )
 
-    def cuts(batches: Iterable[Any]) -> Iterator[bytes]:
+    def cuts(batches: Iterable[Any], counters: Counters) -> Iterator[bytes]:
         with closing(decided()) as lines:
             blocks = blocks_of_batches(batches, settings.max_line, places)
             records = texts(Counters("cuts")).of_blocks(blocks)
-            found = passage_answers.cuts_of(records, lines, Words(options.clean))
+            found = passage_answers.cuts_of(records, lines, Words(options.clean), counters)
             yield from (line for *_, line in found)
 
     every = args.places or kind != PASSAGES
@@ -171,7 +173,7 @@ def carry_out(spark: Any, args: Namespace, between: str) -> list[dict[str, Any]]
         names.append([name.rpartition("/")[2] for name in parts])
         if kind != KEPT:
             break
-    job.write_splits(rows, args.output_folder)
+    reports += job.write_splits(rows, args.output_folder)
     if args.removed is not None:
         job.write_splits(cuts, args.removed)
     return reports

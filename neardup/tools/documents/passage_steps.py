@@ -541,7 +541,8 @@ def of_records(args: argparse.Namespace, settings: Settings, options: PassageOpt
     texts = RecordTexts(settings, (), counters, 1, single=options.kind == KEPT)
     with closing(DecidedLines([*map(parts_of, args.decided)])) as decided:
         if args.step == "rows":
-            rows(args, settings, texts, decided)
+            rows(args, settings, texts, decided, counters)
+            counters.report()
             return
         if blocks.in_task():
             settings.form.check_task()
@@ -552,9 +553,9 @@ def of_records(args: argparse.Namespace, settings: Settings, options: PassageOpt
         if args.step == "hashes":
             write_all(hashes(records, options, phases.reducers_of_job(), decided))
         elif args.step == "cuts":
-            found = passage_answers.cuts_of(records, decided, Words(options.clean))
+            found = passage_answers.cuts_of(records, decided, Words(options.clean), counters)
             write_all(line for *_, line in found)
-            return  # what is bad has been counted
+            return  # rows counts what is bad, and what is without words
         elif args.shared:
             known = phases.read_filter(args.shared, options.digest, "--shared")
             write_all(windows(records, options, known, decided, args.sources))
@@ -564,7 +565,11 @@ def of_records(args: argparse.Namespace, settings: Settings, options: PassageOpt
 
 
 def rows(
-    args: argparse.Namespace, settings: Settings, texts: RecordTexts, decided: DecidedLines
+    args: argparse.Namespace,
+    settings: Settings,
+    texts: RecordTexts,
+    decided: DecidedLines,
+    counters: Counters,
 ) -> None:
     """Write the rows of files, or of a task's part of the input."""
     if args.kind == PASSAGES:
@@ -574,7 +579,7 @@ def rows(
         pieces = iter(lambda: sys.stdin.buffer.read(blocks.BLOCK_BYTES), b"")
         start, first = blocks.start_of_split(), task_place(list_of_files(settings.input_files))
         name = start.place.removesuffix(": ")
-        how = first, name, texts, decided, settings, args.kind, start.of_file
+        how = first, name, texts, decided, settings, args.kind, counters, start.of_file
         write_all(passage_answers.changed_rows(blocks.with_line_ends(pieces), *how))
         return
     if not {*args.files} - {"-"}:
@@ -582,6 +587,6 @@ def rows(
     files = blocks.numbered(args.files)
     check_kept(settings, files, args.kind)
     records = texts.of_blocks(input_blocks(None, args.files, settings))
-    of_file = passage_answers.changes(records, decided, settings, args.kind)
+    of_file = passage_answers.changes(records, decided, settings, args.kind, counters)
     with TemporaryFile() as none, opened_output() as sink:
         keep_in_one(settings.form, files, settings.max_line, none, sink, of_file=of_file)

@@ -33,7 +33,7 @@ from neardup.reading.input_files import check_files, check_regular
 from neardup.reading.table_rows import fields_table
 from neardup.runtime.counters import Counters
 from neardup.runtime.flags import flags
-from neardup.runtime.program import UsageError, printable, write_to
+from neardup.runtime.program import UsageError, write_to
 from neardup.runtime.summary import QUIET, many
 from neardup.stages.pairs import sorted_lines
 from neardup.stages.repeated_runs import BY_PLACE, find_passages
@@ -59,7 +59,6 @@ PASSAGES = fields_table(count=int, records=int, words=int, place=str, excerpt=st
 PAGE = "neardup.tools.report.passage_page"  # imported only for --report
 COLUMNS = ("id", "from", "to", "bytes", "repeats", "left", "text")
 CUTS = fields_table(**dict(zip(COLUMNS, (str, int, int, int, str, int, str))))
-SHOWN_IDS = 10
 DESCRIPTION = """Find passages: runs of words that occur in several texts, or twice in one.
 
 A passage has at least 50 words, and goes on as far as all of its places have the same words.
@@ -117,15 +116,12 @@ def main() -> None:
         if kept:
             first = args.which == "first"
             rounds = rounds_of_cuts(*asked, first, steps)
-            cuts, empty = array("Q"), list[str]()
-            found = cut_lines(texts, lines, CutWords(rounds), cuts, empty)
+            cuts = array("Q")
+            found = cut_lines(texts, lines, CutWords(rounds), cuts, counters)
             removed.write(found) if args.removed else deque(found, maxlen=0)
             how = partial(cut_places, settings.form, np.array(cuts).reshape(-1, 3), args.separator)
             write_rows(settings, files, texts, answer, how)
             said = many(len(cuts) // 3, "cuts")
-            if empty:
-                ids = printable(", ".join(empty[:SHOWN_IDS])) + ", …" * (len(empty) > SHOWN_IDS)
-                said += f"; {many(len(empty), 'records')} without words left: {ids}"
         elif args.kind == "marked":
             counts = steps.value("found", partial(counted, *asked, steps), spent=BY_PLACE)
             some = counts.words > 0
@@ -190,16 +186,17 @@ def write_rows(
 
 
 def cut_lines(
-    texts: RecordTexts, lines: WordLines, words: CutWords, cuts: array[int], empty: list[str]
+    texts: RecordTexts, lines: WordLines, words: CutWords, cuts: array[int], counters: Counters
 ) -> Iterator[bytes]:
-    """Yield a line for each cut, in order; add (place, from, to) to `cuts`, and ids to `empty`."""
+    """Yield a line for each cut, in order; add (place, from, to) to `cuts`."""
     sources: dict[tuple[int, int], str] = {}
     for each in texts.again(lines, words.records, lambda each: each):
         spans, size = each.spans, len(each.spans)
         own, repeats = words.of(each.record, size)
         sources.update({name: f"{each.id}:{spans[word, 0]}" for name, word in repeats.items()})
         left = size - sum(stop - first for first, stop, _ in own)
-        empty += [each.id] * (not left)
+        if not left:
+            counters.emptied(each.id)
         for low, high, name in characters(own, spans):
             cuts.extend((each.place, low, high))
             yield cut_line(each.id, each.text, low, high, sources[name], left)

@@ -58,8 +58,12 @@ def outputs(tmp: Path) -> list[str]:
 
 
 def test_rounds_until_nothing_is_cut(tmp_path: Path) -> None:
-    result = attempt(tmp_path, *KEPT, hadoop=(NOT_THERE, LISTED_IN, CUT, RUNS))
+    counts = "\\tneardup\\n\\t\\trecords=10\\n\\t\\trecords without words left=3\\n"
+    says = f'case "$*" in *" rows "*|*" cuts "*) printf "{counts}" >&2;; esac'
+    result = attempt(tmp_path, *KEPT, hadoop=(NOT_THERE, LISTED_IN, CUT, RUNS, says))
     assert result.code == 0, result.err
+    assert "passages: 0 records; " in result.err
+    assert "\n3 records without words left: --removed lists them, with 0 wo" in result.err
     rounds = [f"{name}{k}" for k in ("", 1) for name in ("shared", "runs", "decided")]
     assert outputs(tmp_path) == [*rounds, "cuts4", "kept4"]
     *_, rows = (line for line in was_asked(tmp_path) if line.startswith("jar "))

@@ -57,6 +57,19 @@ def test_cut_and_put_back_in_every_format(name: str, keep: str, tmp_path: Path) 
     assert (f"{empty} record" in said) == bool(empty)
 
 
+def test_the_first_records_without_words_are_named(tmp_path: Path) -> None:
+    texts = ["a b c x", *["A b c"] * 11, "a b c y"]
+    path = written(tmp_path / "a.jsonl", texts)
+    words = [*KEPT, "--length=3", path]
+    said = succeed(words, tmp_path).err
+    named = "1, 10, 2, 3, 4, 5, 6, 7, 8, 9, …\n"
+    assert f"\n11 records without words left: {named}" in said
+    assert "without words" not in succeed([*words, "-q"], tmp_path).err
+    path.write_text('{"id": "a\u202e", "text": "a b a b"}\n')
+    said = succeed([*KEPT, "--length=2", "--keep=none", path], tmp_path).err
+    assert "1 record without words left: a\\u202e\n" in said
+
+
 def test_texts_in_lines(tmp_path: Path) -> None:
     path, removed = tmp_path / "a.txt", tmp_path / "removed.tsv"
     path.write_text("a\t x to be or not\nb  y TO be or  \n\n c to be or\n")
