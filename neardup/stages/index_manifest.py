@@ -32,7 +32,7 @@ from neardup.options.settings import Settings, counts_first, of_fingerprints, st
 from neardup.options.table import DEFAULT_SCHEME, OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.reading.compressed import kind_by_name
 from neardup.reading.fingerprint_lines import FINGERPRINTS
-from neardup.reading.input_files import MANIFEST, is_index, state_of
+from neardup.reading.input_files import MANIFEST, contents_of, is_index
 from neardup.runtime.atomic_write import lock
 from neardup.runtime.flags import read
 from neardup.runtime.program import StageError, UsageError, shown
@@ -59,21 +59,25 @@ def refuse_indexes(names: Iterable[str], advice: str = NAME_ITS_FILES) -> None:
 
 
 def refuse_indexed(indexes: Iterable[str], files: Iterable[str]) -> None:
-    """Raise UsageError for a file that an index was made of, and that has not changed since.
+    """Raise UsageError for a file with the contents of one whose records are in an index.
 
     Each of its records would be removed because of itself.
     """
-    states = {state: name for name in files if (state := state_of(name))}
+    names = {contents: name for name in files if (contents := contents_of(name))}
     for index in indexes:
-        for about in Manifest.of(Path(index)).segments:
-            for name in filter(None, map(states.get, map(tuple, about.get(STATES, ())))):
-                raise UsageError(
-                    f"--against {index}: was made of {name}, and each record would be removed "
-                    f"because of itself; leave out --against {index}, or name new records instead"
-                )
+        before = 0
+        for segment in Manifest.of(Path(index)).segments_at(Path(index), 0):
+            for number, contents in enumerate(segment.about.get(CONTENTS, ()), before):
+                if contents in names and segment.has_records_of(number):
+                    raise UsageError(
+                        f"--against {index}: was made of {names[contents]}, or a copy of it, and "
+                        "each record would be removed because of itself; leave out --against "
+                        f"{index}, or name new records instead"
+                    )
+            before += len(segment.about["files"])
 
 
-STATES = "states"  # of the files of a segment
+CONTENTS = "contents"  # of the files of a segment, as `contents_of` returns them
 FORMAT, SHRUNK = 2, 3  # SHRUNK: records were removed, which older versions ignore
 FORMATS = (1, FORMAT, SHRUNK)  # format 1 has no options to take over
 SEGMENT = "segment."
@@ -192,7 +196,7 @@ def compact(index: Path) -> None:
             name = manifest.next_name()
             with new_segment(index, name) as folder:
                 entry = segment.rewrite(folder)
-            kept = {key: segment.about[key] for key in ("files", STATES) if key in segment.about}
+            kept = {key: segment.about[key] for key in ("files", CONTENTS) if key in segment.about}
             manifest.segments[place] = {**kept, **entry, "name": name}
     manifest.write(index)
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from neardup.lines.keyed_lines import decode_sets, encode_sets
-from neardup.reading.blocks import first_place
+from neardup.reading.blocks import LINE_BITS, first_place
 from neardup.runtime.program import StageError, UsageError, naming
 from neardup.sets.ragged import Batch, chunks, spans
 
@@ -243,6 +243,11 @@ class Segment:
             packed = zlib.decompress(b64decode(self.about[REMOVED]["numbers"]))
             mask[np.frombuffer(packed, HOLDER)] = False
         return mask
+
+    def has_records_of(self, file: int) -> bool:
+        """Return whether a record is present that was read from file number `file` of the index."""
+        rows = self.files["rows"].array(ROW).reshape(-1, 2)
+        return bool((rows[self.present, 0] >> np.uint64(LINE_BITS) == file).any())
 
     @cached_property
     def files(self) -> dict[str, CheckedFile]:

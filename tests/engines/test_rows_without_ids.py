@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+import shutil
 import sys
 from pathlib import Path
 
@@ -120,15 +121,19 @@ def test_an_old_file_that_is_a_new_one_too(output: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("more", [[], ["--compact"]])
 def test_an_index_that_was_made_of_a_new_file(more: list[str], tmp_path: Path) -> None:
-    """All its records would be removed, because of themselves, unless it has changed since."""
+    """All its records would be removed, because of themselves, unless it has changed since.
+
+    A copy of it is one, too: the file may be moved, or come back from another machine.
+    """
     path = written([(1, "to be"), (2, "or not")], tmp_path / "x.jsonl")
     (tmp_path / "y.jsonl").symlink_to(path)
+    copy = Path(shutil.copyfile(path, tmp_path / "copy.jsonl"))
     index, ids = tmp_path / "old.index", tmp_path / "ids"
     other = written([(3, "to see")], tmp_path / "z.jsonl")
     ids.write_text("3\n")
     succeed([*NEARDUP, "index", other, path, "--to", index], tmp_path)
     succeed([*NEARDUP, "index", "--remove", ids, "--to", index, *more], tmp_path)
-    for name in (path, tmp_path / "y.jsonl"):
+    for name in (path, tmp_path / "y.jsonl", copy):
         for output in ("removed", "kept", "marked"):
             words = [*NEARDUP, "run", f"--output={output}", f"--against={index}", name]
             advice = f"leave out --against {index}, or name new records instead"
@@ -138,6 +143,13 @@ def test_an_index_that_was_made_of_a_new_file(more: list[str], tmp_path: Path) -
     written([(1, "to be"), (2, "or not"), (4, "that is")], path)
     kept = succeed([*NEARDUP, "run", "--output=kept", f"--against={index}", path], tmp_path).out
     assert [row["id"] for row in map(json.loads, kept.splitlines())] == [4]
+    ids.write_text("1\n")
+    succeed([*NEARDUP, "index", "--remove", ids, "--to", index, *more], tmp_path)
+    refuse([*NEARDUP, "run", "--output=kept", f"--against={index}", copy], tmp_path, advice)
+    ids.write_text("2\n")
+    succeed([*NEARDUP, "index", "--remove", ids, "--to", index, *more], tmp_path)
+    kept = succeed([*NEARDUP, "run", "--output=kept", f"--against={index}", copy], tmp_path).out
+    assert kept == copy.read_bytes()  # the index has no record of it any more
 
 
 @pytest.mark.parametrize("flags", [[], ["--output=clean"]])

@@ -28,7 +28,7 @@ from neardup.options.command_parser import SHARED, plain_names
 from neardup.options.settings import Settings, counts_first, settings_before_counts, with_input
 from neardup.reading.blocks import InputFile, check_inputs, first_place
 from neardup.reading.compressed import opened
-from neardup.reading.input_files import Unchanged, is_index, state_of
+from neardup.reading.input_files import Unchanged, contents_of, is_index
 from neardup.runtime.counters import Counters, reports_in
 from neardup.runtime.flags import flags
 from neardup.runtime.program import StageError, UsageError, interrupted
@@ -184,8 +184,8 @@ def add_segment(
         plan.unchanged.check()
     names = [file.name for file in plan.files]
     paths = [name if name == "-" else os.path.abspath(name) for name in names]
-    states = [*map(state_of, names)]
-    return settings, {"name": name, "files": paths, index_manifest.STATES: states, **entry}
+    contents = [contents_of(file.path) for file in plan.files]
+    return settings, {"name": name, "files": paths, index_manifest.CONTENTS: contents, **entry}
 
 
 def _segment(
