@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neardup.reading.input_check import BadLine, Parser
-from neardup.reading.text_rows import Fields, lines_in, row_of
+from neardup.reading.text_rows import EXACT, Fields, lines_in, row_of
 from neardup.runtime.program import UsageError, not_one_of
 from neardup.sets.ragged import Batch, Ragged, spans
 
@@ -99,7 +99,7 @@ class Values(NamedTuple):
         texts: list[str | None] = [None] * len(batch.ids)
         for number, line in lines_in(block):
             if number in of_place:
-                texts[of_place[number]] = self.text(fields.value(row_of(line), self.field))
+                texts[of_place[number]] = self.text(fields.value(row_of(line, EXACT), self.field))
         return texts
 
 
@@ -216,7 +216,7 @@ def with_ranks(parse: Parser, fields: Fields) -> Parser:
         values = np.full((len(batch.ids), len(fields.ranked), 2), _NO_NUMBER)
         for number, line in lines_in(block):
             if number in of_place:
-                row = row_of(line)
+                row = row_of(line, EXACT)
                 values[of_place[number]] = [number_of(fields.value(row, f)) for f in fields.ranked]
         return replace(batch, ranks=ranks(values.reshape(len(values), -1))), bad
 
@@ -237,7 +237,7 @@ def number_of(value: Any) -> tuple[float, float]:
         return float(value), 0.0
     if type(value) is float:
         return _split(Decimal(repr(value)))  # as in a text
-    return _split(Decimal(value)) if type(value) is int else _NO_NUMBER
+    return _split(Decimal(value)) if type(value) in (int, Decimal) else _NO_NUMBER
 
 
 def _split(number: Decimal | None) -> tuple[float, float]:

@@ -16,11 +16,14 @@ its number, chat.jsonl:17, or only its number where the rows of a single file ha
 from __future__ import annotations
 
 import json
+import math
 import operator
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import chain
 from typing import Any, Callable, NamedTuple, Union
 
@@ -186,7 +189,22 @@ def lines_in(block: Lines) -> Iterator[tuple[int, Line]]:
             yield number, line
 
 
-def row_of(line: Line) -> Row:
+def exact_number(text: str) -> float | Decimal:
+    """Return a number of JSON with a point or an exponent; a Decimal if a float would round it.
+
+    >>> exact_number("0.50"), exact_number("0.12345678901234567891")
+    (0.5, Decimal('0.12345678901234567891'))
+    """
+    with suppress(ArithmeticError):  # an exponent of 20 digits
+        if Decimal(text) != Decimal(repr(number := float(text))) and math.isfinite(number):
+            return Decimal(text)
+    return float(text)
+
+
+EXACT = json.JSONDecoder(parse_float=exact_number).decode
+
+
+def row_of(line: Line, decode: Callable[[str], Any] = json.loads) -> Row:
     """Return the fields of a JSON line or of a row; FlawError if it cannot be read."""
     if isinstance(line, dict):
         return line
@@ -198,7 +216,7 @@ def row_of(line: Line) -> Row:
         if (text := flaws.decoded(line)) is None:
             raise FlawError(flaws.NOT_UTF8) from None
     try:
-        row = json.loads(text or "")
+        row = decode(text or "")
     except (ValueError, RecursionError):
         row = None
     if not isinstance(row, dict):

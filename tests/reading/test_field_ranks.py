@@ -126,6 +126,23 @@ def test_the_largest_integer_is_kept(tmp_path: Path) -> None:
             assert len(removed) == 2
 
 
+def test_fractions_of_json_are_not_rounded(tmp_path: Path) -> None:
+    """Python reads both numbers as one float; as texts of CSV they were told apart."""
+    for low, high in [
+        ("0.12345678901234567891", "0.12345678901234567892"),
+        ("1.0000000000000000001e3", "1.0000000000000000002e3"),
+    ]:
+        path = tmp_path / "a.jsonl"
+        lines = (f'{{"id": "{n}", "text": "a b c", "n": {n}}}\n' for n in (low, high))
+        path.write_text("".join(lines))
+        for keep, gone in (("max:n", low), ("min:n", high)):
+            words = [*RUN_LOCAL, "--output=removed", f"--keep={keep}", path]
+            assert succeed(words, tmp_path).lines()[0].startswith(f"{gone}\t".encode())
+        for within in ([], ["--across=n"]):
+            assert succeed([*RUN_LOCAL, *within, path], tmp_path).lines()
+        assert not succeed([*RUN_LOCAL, "--within=n", path], tmp_path).lines()
+
+
 def test_of_the_records_of_a_block() -> None:
     """Only the records of a block have ranks, not its bad rows."""
     form = InputFormat.of("jsonl", "word:1", None, ranked=("n", "a.b"))
