@@ -138,9 +138,7 @@ def refuse_twice(
     """
     known: dict[tuple[int, ...], str] = {}
     for k, name in enumerate([*old, *new]):
-        if name == "-":
-            continue
-        file = os.stat(name)[1:3]  # inode, device
+        file = (os.fstat(0) if name == "-" else os.stat(name))[1:3]  # inode, device
         if k >= len(old) and file in known and (lists_removed or known[file] in old):
             one, other = sorted([known[file], name])
             of = f"{flag}: " * (known[file] in old)
@@ -179,12 +177,13 @@ def contents_of(name: str) -> str:
 
     Two files with the same value are taken for copies, wherever they are.
     """
-    if not os.path.isfile(name):
+    if name != "-" and not os.path.isfile(name):  # opening a pipe may wait
         return ""
-    with open(name, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        found = blake2b(digest_size=16)
+    with open(0 if name == "-" else name, "rb", closefd=name != "-") as file:
+        status, found = os.fstat(file.fileno()), blake2b(digest_size=16)
+        if not stat.S_ISREG(status.st_mode):
+            return ""
         for k in range(PIECES):
-            file.seek(max(k * PIECE, (size - PIECE) * k // (PIECES - 1)))
-            found.update(file.read(PIECE))
-    return f"{size}-{found.hexdigest()}"
+            start = max(k * PIECE, (status.st_size - PIECE) * k // (PIECES - 1))
+            found.update(os.pread(file.fileno(), PIECE, start))
+    return f"{status.st_size}-{found.hexdigest()}"

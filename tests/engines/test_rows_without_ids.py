@@ -8,6 +8,7 @@ import json
 import random
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,11 @@ def test_one_file_under_two_names(tmp_path: Path) -> None:
     assert kept == path.read_bytes()
 
 
+def from_file(path: Path, words: Sequence[object]) -> list[object]:
+    """Return a command whose standard input is a file."""
+    return ["sh", "-c", 'exec < "$0"; exec "$@"', path, *words]
+
+
 @pytest.mark.parametrize("output", ["removed", "kept", "marked"])
 def test_an_old_file_that_is_a_new_one_too(output: str, tmp_path: Path) -> None:
     """All its records would be removed, because of themselves."""
@@ -115,6 +121,9 @@ def test_an_old_file_that_is_a_new_one_too(output: str, tmp_path: Path) -> None:
         refuse(words, tmp_path, "--against: ", f"{path}", "are one file; name it once")
         words = [*MAPPER, f"--output={output}", f"--against={old}", "--input=jsonl", other, path]
         refuse(words, tmp_path, "--against: ", f"{path}", "are one file; name it once")
+        for program in ([*NEARDUP, "run"], MAPPER):
+            words = [*program, f"--output={output}", f"--against={old}", "--input=jsonl", "-"]
+            refuse(from_file(path, words), tmp_path, "are one file; name it once")
     pairs = [*NEARDUP, "run", "--output=pairs", f"--against={path}", path]
     assert succeed(pairs, tmp_path).out == b"1\t1\t1.000000\told\n2\t2\t1.000000\told\n"
 
@@ -138,6 +147,8 @@ def test_an_index_that_was_made_of_a_new_file(more: list[str], tmp_path: Path) -
             words = [*NEARDUP, "run", f"--output={output}", f"--against={index}", name]
             advice = f"leave out --against {index}, or name new records instead"
             refuse(words, tmp_path, f"{index}: was made of {name}", advice)
+            read = from_file(name, [*words[:-1], "--input=jsonl", "-"])
+            refuse(read, tmp_path, f"{index}: was made of -", advice)
     pairs = [*NEARDUP, "run", f"--against={index}", path]
     assert succeed(pairs, tmp_path).out == b"1\t1\t1.000000\told\n2\t2\t1.000000\told\n"
     written([(1, "to be"), (2, "or not"), (4, "that is")], path)
