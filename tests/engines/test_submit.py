@@ -224,10 +224,11 @@ def test_a_failed_job_beside_that_of_another_run(file: str, stays: bool, tmp_pat
     assert ("fs -rm " in asked) != stays
 
 
-def cluster_with_folders(tmp_path: Path, fails: str = "") -> dict[str, str]:
+def cluster_with_folders(tmp_path: Path, fails: str = "", waits: str = "") -> dict[str, str]:
     """Return the environment of a Hadoop whose files are in a folder here.
 
-    Its jobs write five bytes; one fails if its command has the text `fails`.
+    Its jobs write five bytes; one fails if its command has the text `fails`, and does not end if
+    the command has `waits`.
     """
     done = "Running job: job_1_0001\\nJob job_1_0001 completed successfully\\n"
     counts = "\\t\\tBytes Written=5\\n\\tneardup\\n\\t\\trecords=9\\n\\t\\tkeys=90\\n"
@@ -243,6 +244,7 @@ def cluster_with_folders(tmp_path: Path, fails: str = "") -> dict[str, str]:
         '"fs -cat "*) cat .$3 ;;',
         '"fs -rm "*) shift; for name; do case $name in -*) ;; *) rm -r .$name ;; esac; done ;;',
         f'jar*"{fails or "no such text"}"*) echo "Running job: job_1_0002" >&2; exit 1 ;;',
+        f'jar*"{waits or "no such text"}"*) echo "Submitted job_1_0003" >&2; exec sleep 999 ;;',
         f"jar*) {output}; printf '{done}{counts}' >&2 ;;",
         "esac",
     )
@@ -292,6 +294,25 @@ def test_finished_jobs_of_another_output_are_left(tmp_path: Path) -> None:
     assert result.code == 0
     assert "an earlier run has finished" not in result.err
     assert {path.name for path in (tmp_path / "files").iterdir()} == {"out", left.name}
+
+
+def test_ctrl_c_leaves_the_finished_jobs_of_an_earlier_run(tmp_path: Path) -> None:
+    """It removes only what the interrupted run has written."""
+    words = [*RUN_HADOOP, "--rounds=2", "/in", "/out"]
+    assert run(words, tmp_path, **cluster_with_folders(tmp_path, fails="/mapper.py")).code == 1
+    left = [*(tmp_path / "files").rglob("*")]
+    assert len(left) == 4  # a folder, that of a job with a part, and the record of the job
+    for changed in ([], ["--threshold=0.8"]):
+        env = cluster_with_folders(tmp_path, waits="/mapper.py")
+        with at_work([*words, *changed], tmp_path, env) as process:
+            process.send_signal(signal.SIGINT)
+            assert process.wait(300) == 128 + signal.SIGINT
+        assert [*(tmp_path / "files").rglob("*")] == left
+        said = (tmp_path / "said").read_text()
+        assert ("the same line goes on from them" in said) == (not changed)
+        assert said.count(f"-skipTrash /{left[0].name}\n") == (0 if changed else 2)
+    assert run(words, tmp_path, **cluster_with_folders(tmp_path)).code == 0
+    assert [path.name for path in (tmp_path / "files").iterdir()] == ["out"]
 
 
 def test_a_finished_job_with_less_than_it_wrote_is_run_again(tmp_path: Path) -> None:

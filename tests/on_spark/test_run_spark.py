@@ -190,3 +190,37 @@ def test_without_spark_the_line_to_type(tmp_path: Path, monkeypatch: Any) -> Non
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
     said = f"run_spark.sh: no spark-submit found in SPARK_HOME ({tmp_path}/bin)"
     refuse([*RUN_SPARK, "in.txt", "out"], tmp_path, said, code=1, process=True)
+
+
+def test_stages_of_other_runs_of_a_line_are_left(
+    spark: Any, tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    """Ctrl-C leaves those of earlier runs; and another run of the line may be under way."""
+    file, output = tmp_path / "a.txt", tmp_path / "pairs"
+    file.write_bytes(b"a 1 2\nb 1 2\n")
+
+    def fail(error: type[BaseException]) -> set[str]:
+        def stop(*_: Any) -> None:
+            raise error
+
+        with monkeypatch.context() as patch:
+            patch.setattr(spark_tasks.Tasks, "finish", stop)
+            with pytest.raises(error):
+                answer(spark, output, file)
+        return {path.name for path in tmp_path.glob("pairs.neardup-*")}
+
+    assert fail(KeyboardInterrupt) == set()
+    capsys.readouterr()
+    left = fail(ZeroDivisionError)
+    assert len(left) == 1
+    assert fail(KeyboardInterrupt) == left
+    assert capsys.readouterr().err.count("Finished stages are kept") == 2
+    (used,) = left
+    other = used[:-16] + ("0" * 16 if used[-16:] > "8" else "f" * 16)
+    shutil.copytree(tmp_path / used, tmp_path / other)
+    assert answer(spark, output, file).startswith(b"a\tb")
+    there = {path.name for path in tmp_path.glob("pairs.neardup-*")}
+    assert there in ({used}, {other})
+    said = capsys.readouterr().err
+    named = said.partition("Unless another run of this line is under way, remove ")[2]
+    assert named.split()[0].endswith(f"/{there.pop()}")

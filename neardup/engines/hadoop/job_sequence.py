@@ -141,13 +141,15 @@ class JobSequence:
     def clean_up(self, error: BaseException, detach: bool = False) -> None:
         """After an error, kill the job and remove folders; if `detach`, only print commands.
 
-        If a job did not succeed, finished ones are kept for a later run; but not after Ctrl-C.
-        Another run may have made an answer's folder at the same time, unnoticed by Hadoop.
+        If a job did not succeed, finished ones are kept for a later run; after Ctrl-C, only those
+        of earlier runs.  Another run may have made an answer's folder at the same time, unnoticed
+        by Hadoop.
         """
         jobs = [*self.started.values()]
         last = jobs[-1] if jobs else None
-        kept = last and not last.succeeded and not isinstance(error, KeyboardInterrupt)
-        own = [self.folder, *self._earlier()] if self.folder else []
+        stopped = isinstance(error, KeyboardInterrupt)
+        unfinished = last is not None and not last.succeeded
+        own = [self.folder] if self.folder else []
         made = {
             folder: self.started[name]
             for folder, name in self.answers.items()
@@ -159,9 +161,9 @@ class JobSequence:
                 removing = hdfs_folders.removing([*own, *made])
                 watching.say(f"and then, to remove what it has written: {removing}")
             return
-        recorded = self._wait()
-        if kept:
-            own = [] if recorded else own[:1]
+        keeps_own = self._wait() and unfinished and not stopped
+        left = [*[self.folder] * keeps_own, *self._earlier() * (unfinished or stopped)]
+        own = [folder for folder in (*own, *self._earlier()) if folder not in left]
         for folder, job in made.items():
             if job.succeeded or hdfs_folders.is_of_job(folder, job.number):
                 own.append(folder)
@@ -169,7 +171,7 @@ class JobSequence:
                 watching.say(f"{folder} was written by another run; left unchanged")
         if own and any(job.number for job in jobs):
             hdfs_folders.remove(own)
-        if kept and (left := [*[self.folder] * recorded, *self._earlier()]):
+        if left:
             watching.say(
                 "Finished jobs are kept, and the same line goes on from them.  To remove them: "
                 f"{hdfs_folders.removing(left)}"

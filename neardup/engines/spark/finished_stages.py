@@ -64,22 +64,33 @@ class FinishedStages:
         return f"{self._own}/{name}", result
 
     def remove(self) -> None:
-        """Remove this run's folder, and those of runs with its hash."""
-        of_work = (folder for folder, work in self._earlier("*") if work == self.work)
-        self._delete([self._own, *of_work])
+        """Remove this run's folder, and those whose stages it has used.
 
-    def clean_up(self, error: BaseException) -> None:
-        """Remove the stages after Ctrl-C, or if their results are wrong; else keep them."""
-        if self._used and not isinstance(error, (KeyboardInterrupt, StageError, UsageError)):
-            if self._own not in self._used:
-                self._delete([self._own])
+        Others with its hash may be of runs that are under way: they are only named.
+        """
+        self._delete([self._own, *self._used])
+        if left := {folder: "" for folder, work in self._earlier("*") if work == self.work}:
             print(
-                "Finished stages are kept, and the same line goes on from them; otherwise remove "
-                f"{' and '.join(dict.fromkeys(self._used))}",
+                f"Unless another run of this line is under way, remove {' and '.join(left)}",
                 file=sys.stderr,
             )
-        else:
+
+    def clean_up(self, error: BaseException) -> None:
+        """Remove wrong results, and after Ctrl-C this run's folder; keep other finished stages."""
+        if isinstance(error, (StageError, UsageError)):
             self.remove()
+            return
+        kept = dict.fromkeys(self._used)
+        if isinstance(error, KeyboardInterrupt):
+            kept.pop(self._own, None)
+        if self._own not in kept:
+            self._delete([self._own])
+        if kept:
+            print(
+                "Finished stages are kept, and the same line goes on from them; otherwise remove "
+                f"{' and '.join(kept)}",
+                file=sys.stderr,
+            )
 
     def _delete(self, folders: Iterable[str]) -> None:
         for folder in dict.fromkeys(folders):
