@@ -159,6 +159,32 @@ def test_kept(spark: Any, tmp_path: Path, keep: str, capsys: Any) -> None:
     assert sorted(path.name for path in tmp_path.iterdir() if "neardup" in path.name) == []
 
 
+def test_the_same_line_goes_on_after_a_failure(
+    spark: Any, tmp_path: Path, capsys: Any, monkeypatch: Any
+) -> None:
+    """The rounds before are not run again; with another option, all is."""
+    from neardup.engines.spark.spark_flow import StepJob
+
+    files, output = two_files(tmp_path), tmp_path / "out [1]"
+    words = ["--length=13", "--output=kept", "--max-bad=1", *files]
+    here = succeed([*NEARDUP, "passages", *words], tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(StepJob, "write_splits", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            answer(spark, output, *words)
+    assert "Finished stages are kept, and the same line goes on" in capsys.readouterr().err
+    assert not output.exists()
+    answer(spark, tmp_path / "none", "--keep=none", *words)
+    assert "an earlier run" not in capsys.readouterr().err
+    assert answer(spark, output, *words) == in_order(here.out)
+    said = capsys.readouterr().err
+    for stage in ("shared", "decided", "shared1", "decided1"):
+        assert f"{stage}: an earlier run has done this; see " in said
+    assert "passages: 121 records" in said
+    assert emptied(said) == emptied(here.err) != []
+    assert [path.name for path in tmp_path.glob("out*")] == ["out [1]"]
+
+
 def test_marked_in_splits(spark: Any, tmp_path: Path, capsys: Any) -> None:
     files, words = two_files(tmp_path), ["--length=13", "--output=marked", "--max-bad=1"]
     here = succeed([*NEARDUP, "passages", *words, *files], tmp_path).out

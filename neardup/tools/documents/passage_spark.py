@@ -6,6 +6,7 @@ This program starts itself again with spark-submit.
 """
 
 import itertools
+import json
 import os
 import sys
 from argparse import Namespace
@@ -13,7 +14,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, nullcontext
 from functools import partial
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
@@ -83,27 +83,31 @@ def read(given: list[str]) -> Namespace:
 
 def answer(spark: Any, args: Namespace) -> None:
     """Write OUTPUT, and print the summary on stderr; StageError if too many lines are bad."""
+    from neardup.engines.spark.finished_stages import FinishedStages, work
     from neardup.engines.spark.spark_flow import new_output
-    from neardup.engines.spark.spark_tasks import file_system, fixed_splits, states_of_files
+    from neardup.engines.spark.spark_tasks import fixed_splits, states_of_files
 
-    between = f"{args.output_folder.rstrip('/')}.neardup-{token_hex(8)}"
     removed = nullcontext() if args.removed is None else new_output(spark, args.removed)
     with new_output(spark, args.output_folder), removed:
         before = states_of_files(spark, args.inputs)
-        try:
-            with fixed_splits(spark, before) if args.kind != PASSAGES else nullcontext():
-                reports = carry_out(spark, args, between)
-        finally:
-            system, folder = file_system(spark, between)
-            system.delete(folder, True)
-        check_unchanged(before, states_of_files(spark, args.inputs))
+        with fixed_splits(spark, before) as split:
+            how = args.length, args.min_records, args.kind, args.which, args.by, args.places
+            asked = passage_texts.options_of(args), *how, args.removed is None, split
+            stages = FinishedStages(spark, args.output_folder, work(before, asked))
+            try:
+                reports = carry_out(spark, args, stages)
+                check_unchanged(before, states_of_files(spark, args.inputs))
+            except BaseException as error:
+                stages.clean_up(error)
+                raise
+    stages.remove()
     print_summary(reports, args.verbosity, whole=False, packed=True)
     settings = Settings.of(with_input(passage_texts.options_of(args)))
     judged(total(report["counts"] for report in reports), settings.max_bad)
 
 
-def carry_out(spark: Any, args: Namespace, between: str) -> list[dict[str, Any]]:
-    """Write the answers; return the reports of the tasks.  between: a new folder, to be removed."""
+def carry_out(spark: Any, args: Namespace, stages: Any) -> list[dict[str, Any]]:
+    """Write the answers; return the reports of the tasks.  stages: the `FinishedStages`."""
     from pyspark import SparkFiles
 
     from neardup.engines.spark.spark_flow import Step, StepJob, of_block
@@ -154,17 +158,24 @@ def carry_out(spark: Any, args: Namespace, between: str) -> list[dict[str, Any]]
     keys_of = partial(passage_steps.shared, most=HELD_BYTES)
     reports = list[dict[str, Any]]()
     while True:
-        text = job.collect(job.map(hashes, of_block), keys_of)
+        again = str(len(names) or "")
+        _, text = stages.stage(
+            f"shared{again}", lambda _: job.collect(job.map(hashes, of_block), keys_of)
+        )
         known = spark.sparkContext.broadcast(BloomFilter.of(text, options.digest))
         found = job.reduce(job.map(windows), runs_of)
-        if kind == PASSAGES and options.by:
-            found, lines_of = job.reduce(found, lines_of).coalesce(1), passage_steps.without_key
-        folder = args.output_folder if kind == PASSAGES else f"{between}/{len(names)}"
-        plain = {} if kind == PASSAGES else {"compression": "none"}
-        done = job.write(found, lines_of, folder, **plain)
-        reports = reports or [own.as_dict(), *done]
         if kind == PASSAGES:
-            return reports
+            last = lines_of
+            if options.by:
+                found, last = job.reduce(found, lines_of).coalesce(1), passage_steps.without_key
+            return [own.as_dict(), *job.write(found, last, args.output_folder)]
+
+        def decide(folder: str, found: Any = found) -> bytes:
+            done = job.write(found, lines_of, folder, compression="none")
+            return json.dumps(done).encode()
+
+        folder, done = stages.stage(f"decided{again}", decide)
+        reports = reports or [own.as_dict(), *json.loads(done)]
         parts = [name for name, size in parts_of(spark, folder) if size]
         if kind == KEPT and not parts:
             break
