@@ -27,6 +27,7 @@ from tests.support.engines import (
     VIDEOS,
     environment,
     in_order,
+    refuse,
     run,
     succeed,
 )
@@ -118,8 +119,7 @@ def test_strict_stops_at_the_first_bad_line(
     path = tmp_path / "bad.txt"
     for line, reason in list(bad.items())[:: 1 if command is MAPPER else 5]:
         path.write_bytes(GOOD + line + b"\n" + GOOD)
-        result = run([*command, *flags, path], tmp_path)
-        assert result.code == 1
+        result = refuse([*command, *flags, path], tmp_path, code=1)
         assert len(result.messages()) == 1
         assert f"{path}: line 4: {reason}: '" in result.messages()[0]
         if command is not MAPPER:
@@ -131,9 +131,7 @@ def test_strict_in_mrjob_local(tmp_path: Path) -> None:
     """With --strict, the second of two mrjob tasks numbers a bad line from the file's start."""
     path = tmp_path / "bad.txt"
     path.write_bytes(GOOD * 20 + b"bad x\n")
-    result = run([*LOCAL, "--strict", path], tmp_path)
-    assert result.code == 1
-    assert result.out == b""
+    result = refuse([*LOCAL, "--strict", path], tmp_path, code=1)
     (message,) = result.messages()
     assert f"{path}: line 61: not an integer: 'bad x'" in message
 
@@ -142,8 +140,7 @@ def test_strict_says_so_once(tmp_path: Path) -> None:
     """With --strict, only one message is printed, although every mapper reads bad lines."""
     path = tmp_path / "bad.txt"
     path.write_bytes(b"bad %b\n" % (b"x" * 1000) * 4000)
-    result = run([*JOBS_2, "--strict", path], tmp_path)
-    assert result.code == 1
+    result = refuse([*JOBS_2, "--strict", path], tmp_path, code=1)
     assert len(result.err.splitlines()) == 1, result.err
     assert not result.left
 
@@ -226,9 +223,7 @@ def test_an_empty_result_says_so(command: list[str], tmp_path: Path) -> None:
 @in_turn(1, command=COMMANDS, wrong=["missing", "folder"])
 def test_a_file_that_is_none(command: list[str], wrong: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    result = run([*command, VIDEOS, tmp_path / wrong], tmp_path)
-    assert result.code == 1
-    assert result.out == b""
+    result = refuse([*command, VIDEOS, tmp_path / wrong], tmp_path, code=1)
     assert str(tmp_path / wrong) in result.err.splitlines()[-1]
     assert not result.left
 
@@ -247,8 +242,7 @@ def test_noise(command: list[str], form: str, tmp_path: Path) -> None:
 def test_a_file_whose_name_looks_like_an_option(name: str, tmp_path: Path) -> None:
     """The refusal has the name to type."""
     (tmp_path / name).write_text("a 1 2\n")
-    result = run([*RUN_LOCAL, name], tmp_path, cwd=tmp_path)
-    assert result.code == 2
+    result = refuse([*RUN_LOCAL, name], tmp_path, cwd=tmp_path)
     typed = re.search(r"a file is (\./.*); ", result.err)
     assert typed
     name = shlex.split(typed[1])[0]

@@ -20,6 +20,7 @@ from tests.support.engines import (
     SHARE_KEYS,
     VIDEOS,
     in_order,
+    refuse,
     run,
     succeed,
 )
@@ -55,9 +56,7 @@ GARBAGE = {
 
 @pytest.mark.parametrize("name", GARBAGE)
 def test_reducer_gets_garbage(name: str, tmp_path: Path) -> None:
-    result = run(REDUCER, tmp_path, GARBAGE[name])
-    assert result.code == 1
-    assert result.out == b""
+    result = refuse(REDUCER, tmp_path, code=1, stdin=GARBAGE[name])
     (message,) = result.err.splitlines()
     assert message.startswith("reducer.py: ")
 
@@ -106,8 +105,7 @@ def test_reducer_gets_other_options(mapper: str, reducer: str, tmp_path: Path) -
     [b"\n", b"a\tb\n", b"a\t\t\n", b"a\tb\t0.9\tc\n", b"a b 0.900000\n", b"a\tb\tx\n", b"\0\xff\n"],
 )
 def test_dedup_gets_garbage(data: bytes, tmp_path: Path) -> None:
-    result = run(DEDUP, tmp_path, data)
-    assert result.code == 1
+    result = refuse(DEDUP, tmp_path, code=1, stdin=data)
     (message,) = result.err.splitlines()
     assert message.startswith("dedup_reducer.py: ")
 
@@ -121,8 +119,7 @@ def test_dedup_gets_partners_in_any_order(tmp_path: Path) -> None:
 def test_the_last_line_may_lack_its_end(tmp_path: Path) -> None:
     keyed = succeed(MAPPER, tmp_path, GOOD[:-1])
     assert keyed.lines() == succeed(MAPPER, tmp_path, GOOD).lines()
-    pairs = succeed(REDUCER, tmp_path, in_order(keyed.out)[:-1])
-    assert pairs.out == PAIRS
+    assert succeed(REDUCER, tmp_path, in_order(keyed.out)[:-1]).out == PAIRS
     assert succeed(DEDUP, tmp_path, PAIRS + PAIRS[:-1]).out == PAIRS
 
 
@@ -168,9 +165,7 @@ def test_shared_keys_of_other_options_are_refused(flags: str, tmp_path: Path) ->
 
 
 def test_lines_of_ids_alone_are_refused_where_no_ids_are_wanted(tmp_path: Path) -> None:
-    result = run(REDUCER, tmp_path, b"~a\n~a\n")
-    assert (result.code, result.out) == (1, b"")
-    assert "need the same --output" in result.err
+    refuse(REDUCER, tmp_path, "need the same --output", code=1, stdin=b"~a\n~a\n")
     assert succeed([*REDUCER, "--output=removed"], tmp_path, b"~a\n~a\n").out == b"~a\t2\n"
 
 
@@ -207,9 +202,7 @@ def test_keep_refuses_rows_that_were_read_in_another_way(
     decided = succeed([*DECIDE, *output, *given], tmp_path, edges).out
     (tmp_path / "decided").write_bytes(decided)
     words = [*KEEP, "--decided", tmp_path / "decided", tmp_path / name]
-    result = run(words, tmp_path)
-    assert (result.code, result.out) == (1, b"")
-    assert "give step.py keep the --id and --text, --delimiter, --quote" in result.err
+    refuse(words, tmp_path, "give step.py keep the --id and --text, --delimiter, --quote", code=1)
     kept = succeed([*words, *given], tmp_path).out
     assert kept == succeed([*RUN_LOCAL, *output, *given, tmp_path / name], tmp_path).out
     assert len(kept) < len(data)

@@ -418,8 +418,7 @@ def test_a_refusal_reads_nothing(name: str, tmp_path: Path) -> None:
     """Impossible options end with exit code 2 and one line, before any file is read."""
     command = RUNNERS[name]
     flags = ["--bands=5", "--rows=10", "--recall=0.99"]
-    result = run([*command, *flags, "no such file"], tmp_path)
-    assert result.code == 2
+    result = refuse([*command, *flags, "no such file"], tmp_path)
     assert (result.out, result.left) == (b"", [])
     assert result.err.count("\n") == 1
 

@@ -24,6 +24,7 @@ from tests.support.engines import (
     MAPPER,
     NEARDUP,
     RUN_LOCAL,
+    refuse,
     run,
     succeed,
 )
@@ -76,8 +77,7 @@ def test_no_line_can_be_read(program: str, tmp_path: Path) -> None:
     (tmp_path / "none.tsv").touch()
     names = {"in.txt", "none.tsv", "made"}
     words = [tmp_path / word if word in names else word for word in PROGRAMS[program]]
-    result = run(words, tmp_path)
-    assert result.code == 1
+    result = refuse(words, tmp_path, code=1)
     last = result.err.splitlines()[-1]
     assert last.endswith("in.txt: looks like text; add: --input text")
     assert "No two records" not in result.err
@@ -87,23 +87,19 @@ def test_no_line_can_be_read(program: str, tmp_path: Path) -> None:
 
 def test_standard_input(tmp_path: Path) -> None:
     for command in MAPPER, [*RUN_LOCAL, "-"]:
-        result = run(command, tmp_path, TEXT)
-        assert result.code == 1
+        result = refuse(command, tmp_path, code=1, stdin=TEXT)
         assert result.err.endswith(": standard input: looks like text; add: --input text\n")
 
 
 def test_lines_that_look_like_nothing(tmp_path: Path) -> None:
-    result = run([*RUN_LOCAL, "-"], tmp_path, b"lonely\n" * 20)
-    assert result.code == 1
+    result = refuse([*RUN_LOCAL, "-"], tmp_path, code=1, stdin=b"lonely\n" * 20)
     assert result.err.splitlines()[-1].endswith("an id, a tab and the text")
 
 
 def test_rows_whose_values_are_wrong_look_like_what_they_are(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_bytes(b"id,text\n1,\n2,\n3,to be\n")
-    result = run([*RUN_LOCAL, path], tmp_path)
-    assert result.code == 1
-    assert "2 of 3 lines could not be read" in result.err
+    result = refuse([*RUN_LOCAL, path], tmp_path, "2 of 3 lines could not be read", code=1)
     assert "look like" not in result.err
 
 
@@ -209,9 +205,7 @@ def test_the_first_bytes_tell(what: str, way: str, tmp_path: Path) -> None:
     path.write_bytes(MAGIC[what])
     command = [*NEARDUP, "tune"] if way == "tune" else MAPPER
     words = [*command, "-" if way == "stdin" else path]
-    result = run(words, tmp_path, MAGIC[what] if way == "stdin" else b"")
-    assert result.code == 1
-    assert result.out == b""
+    result = refuse(words, tmp_path, code=1, stdin=MAGIC[what] if way == "stdin" else b"")
     (message,) = result.err.splitlines()
     assert f": {'standard input' if way == 'stdin' else path}: is " in message
     assert what.split()[-1] in message
@@ -233,9 +227,7 @@ def test_the_first_bytes_of_a_task_tell(tmp_path: Path) -> None:
 def test_a_document(tmp_path: Path) -> None:
     path = tmp_path / "table.xlsx"
     path.write_bytes(MAGIC["zip"])
-    result = run([*RUN_LOCAL, path], tmp_path)
-    assert result.code == 1
-    assert "is a document, to save as CSV or plain text" in result.err
+    refuse([*RUN_LOCAL, path], tmp_path, "is a document, to save as CSV or plain text", code=1)
 
 
 @in_turn(

@@ -21,7 +21,7 @@ from tests.support.engines import (
     RUN_LOCAL,
     Input,
     in_order,
-    run,
+    refuse,
     succeed,
 )
 
@@ -109,8 +109,7 @@ def test_two_mappers_of_standard_input_are_refused(tmp_path: Path) -> None:
     others = b"c 1 2 3\nd 1 2 3\n"
     mapped = b"".join(succeed([*MAPPER, *flags], tmp_path, some).out for some in [TWINS, others])
     edges = in_order(succeed([*REDUCER, *flags], tmp_path, in_order(mapped)).out)
-    wrong = run([*DECIDE, *flags], tmp_path, edges)
-    assert (wrong.code, wrong.out) == (1, b"")
+    wrong = refuse([*DECIDE, *flags], tmp_path, code=1, stdin=edges)
     assert "give all files to one mapper.py by name" in wrong.err.splitlines()[-1]
 
 
@@ -128,7 +127,6 @@ def test_two_mappers_of_standard_input_are_refused(tmp_path: Path) -> None:
 def test_old_files_that_cannot_be_read(name: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "two\nlines").write_bytes(TWINS)
-    result = run([*INLINE, "--against", name, "-"], tmp_path, TWINS, cwd=tmp_path)
-    assert (result.code, result.out, result.left) == (1, b"", [])
+    result = refuse([*INLINE, "--against", name, "-"], tmp_path, code=1, stdin=TWINS, cwd=tmp_path)
     last = result.err.splitlines()[-1].replace(f"{tmp_path}/", "")
     assert last.startswith(f"job.py: {message}")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cases import in_turn
-from tests.support.engines import INLINE, MAPPER, NEARDUP, RUN_LOCAL, run, succeed
+from tests.support.engines import INLINE, MAPPER, NEARDUP, RUN_LOCAL, refuse, run, succeed
 
 TEXTS = ['to be, or; not|to\tbe "x"\r\nthat is: ', "caf\u00e9 au lait", "x"]
 ROWS = [("a", TEXTS[0]), ("b", TEXTS[0]), ("c", TEXTS[1]), ("d", TEXTS[2]), ("e", TEXTS[1])]
@@ -110,8 +110,7 @@ def test_an_encoding(kind: str, encoding: str, tmp_path: Path) -> None:
     assert succeed(words, tmp_path).out == b"a\tb\t1.000000\nc\te\t1.000000\n"
     kept = succeed([*words, "--output=kept"], tmp_path).out
     assert kept == mark + in_kind(kind, KEPT).encode(encoding)
-    removed = succeed([*words, "--output=kept", "-o", tmp_path / "out"], tmp_path)
-    assert removed.out == b""
+    assert succeed([*words, "--output=kept", "-o", tmp_path / "out"], tmp_path).out == b""
     assert (tmp_path / "out").read_bytes() == kept
 
 
@@ -122,8 +121,7 @@ def test_other_programs(encoding: str, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(table(ROWS, ";").encode(encoding))
     flags = ["--delimiter=;", *(["--encoding=latin-1"] * (encoding == "latin-1"))]
-    data = succeed([*MAPPER, *flags, path], tmp_path).out
-    assert data.count(b"\n") > 0
+    assert succeed([*MAPPER, *flags, path], tmp_path).out.count(b"\n") > 0
     converted = succeed([*NEARDUP, "convert", *flags, path], tmp_path).out
     assert [tuple(json.loads(line).values()) for line in converted.splitlines()] == ROWS
     answer = tmp_path / "x.jsonl"
@@ -162,8 +160,7 @@ def test_bytes_that_are_not_in_the_encoding(tmp_path: Path) -> None:
     assert result.count("bad lines") == 2
     assert f"{path}: line 3: not cp1252: 'c \\x81\\x8d'\n" in result.err
     assert "(2 not cp1252)" in result.err
-    kept = succeed([*words, "--output=kept"], tmp_path).out
-    assert kept == b"".join([lines[0], *lines[2:]])
+    assert succeed([*words, "--output=kept"], tmp_path).out == b"".join([lines[0], *lines[2:]])
 
 
 def test_rows_that_are_not_in_the_encoding(tmp_path: Path) -> None:
@@ -185,8 +182,7 @@ def test_halves_of_characters_in_utf_16(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(codecs.BOM_UTF16_LE + text)
     words = [*RUN_LOCAL, "--input=text", path]
-    result = succeed(words, tmp_path)
-    assert result.out == b"a\tb\t1.000000\nc\td\t1.000000\n"
+    assert succeed(words, tmp_path).out == b"a\tb\t1.000000\nc\td\t1.000000\n"
     assert (
         "1 text with half a surrogate pair" in succeed([*words, "-o", tmp_path / "x"], tmp_path).err
     )
@@ -219,9 +215,7 @@ def test_wide_characters_that_are_cut_short_or_without_a_mark(
 ) -> None:
     (tmp_path / "a.txt").write_bytes(data)
     words = [*RUN_LOCAL, "--input=text", *flags.split(), "a.txt"]
-    result = run(words, tmp_path, cwd=tmp_path)
-    assert (result.code, result.out, result.left) == (1, b"", [])
-    assert f"a.txt: {said}" in result.err
+    refuse(words, tmp_path, f"a.txt: {said}", code=1, cwd=tmp_path)
 
 
 @pytest.mark.slow
@@ -290,9 +284,7 @@ def test_characters_with_two_forms(tmp_path: Path) -> None:
 def test_tasks_read_utf_8(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(in_kind("a.jsonl", ROWS).encode("utf-16"))
-    result = run([*INLINE, path], tmp_path)
-    assert (result.code, result.out) == (1, b"")
-    assert "is text in UTF-16, to write in UTF-8" in result.err
+    refuse([*INLINE, path], tmp_path, "is text in UTF-16, to write in UTF-8", code=1)
 
 
 def test_an_encoding_that_is_not_named_is_asked_for(tmp_path: Path) -> None:
@@ -330,9 +322,7 @@ def test_escaped_quotes(end: str, jobs: str, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(f"id,text{end}{''.join(rows)}".encode())
     flags = ["--shingle=word:1", "--threshold=1", "--exact", "--jobs", jobs, "--output=kept"]
-    result = run([*NEARDUP, "run", *flags, path], tmp_path)
-    assert (result.code, result.out) == (1, b"")
-    assert "; add: --escape '\\'; or" in result.err
+    refuse([*NEARDUP, "run", *flags, path], tmp_path, "; add: --escape '\\'; or", code=1)
     flags = ["--escape", "\\", *flags]
     removed = tmp_path / "removed.tsv"
     kept = succeed([*NEARDUP, "run", *flags, "--removed", removed, path], tmp_path).out

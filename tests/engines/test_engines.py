@@ -191,8 +191,7 @@ def test_files_of_several_members(
     data = VIDEOS.read_bytes()
     path = tmp_path / f"videos{suffix}"
     path.write_bytes(pack(data[:400_000]) + pack(data[400_000:]))
-    result = succeed([*command, path], tmp_path)
-    assert in_order(result.out) == ANSWER.read_bytes()
+    assert in_order(succeed([*command, path], tmp_path).out) == ANSWER.read_bytes()
 
 
 @pytest.mark.first_case

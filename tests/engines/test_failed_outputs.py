@@ -12,7 +12,7 @@ import pytest
 from neardup.runtime.counters import RunFile
 from tests.support.cases import crossed
 from tests.support.corpus_in_forms import made
-from tests.support.engines import IN_FILES, RUN_LOCAL, VIDEOS, run, succeed
+from tests.support.engines import IN_FILES, RUN_LOCAL, VIDEOS, refuse, run, succeed
 from tests.support.failing import needs_full, small_disk
 from tests.support.sessions import interrupt_at, path_with_other_sort, session
 
@@ -47,17 +47,14 @@ def content(folder: Path) -> dict[str, bytes] | None:
 
 def test_an_input_that_is_damaged(before: list[str], tmp_path: Path) -> None:
     (tmp_path / "damaged.gz").write_bytes(b"\x1f\x8b\x08 and so on")
-    result = run([*before, VIDEOS, tmp_path / "damaged.gz"], tmp_path)
-    assert (result.code, result.out, result.left) == (1, b"", [])
+    refuse([*before, VIDEOS, tmp_path / "damaged.gz"], tmp_path, code=1)
 
 
 @pytest.mark.first_case
 @pytest.mark.parametrize(("before", "step"), AT_EVERY_STEP, indirect=["before"])
 def test_a_sort_that_fails(before: list[str], step: str, tmp_path: Path) -> None:
     path = path_with_other_sort(tmp_path, f"/{step}", "echo no luck >&2; exit 2")
-    result = run([*before, VIDEOS], tmp_path, PATH=path)
-    assert (result.code, result.left) == (1, [])
-    assert "no luck" in result.err
+    refuse([*before, VIDEOS], tmp_path, "no luck", code=1, PATH=path)
 
 
 @pytest.mark.slow
@@ -127,8 +124,7 @@ def test_a_full_disk(folder: Path, tmp_path: Path) -> None:
 def test_a_disk_that_is_full_at_the_runs_own_file(data: Path, folder: Path, tmp_path: Path) -> None:
     """If the disk is full when the run's .neardup.json is written, no answer is left either."""
     with small_disk(folder, "12k"):
-        result = run([*RUN_LOCAL, "-o", folder / "x", data], tmp_path)
-        assert result.code == 1
+        result = refuse([*RUN_LOCAL, "-o", folder / "x", data], tmp_path, code=1)
         assert result.err.endswith(f"{folder}/.x.neardup.json: No space left on device\n")
         assert os.listdir(folder) == []
 
@@ -170,6 +166,5 @@ def test_a_long_name_is_refused_before_the_work_or_not_at_all(
 def test_a_folder_that_is_read_only(data: Path, folder: Path, tmp_path: Path) -> None:
     folder.chmod(0o500)
     file = folder / "removed.tsv"
-    result = run([*RUN_LOCAL, *OUTPUTS["removed"], file, data], tmp_path)
-    assert (result.code, result.out) == (1, b"")
+    result = refuse([*RUN_LOCAL, *OUTPUTS["removed"], file, data], tmp_path, code=1)
     assert result.err.endswith(f"--removed {file}: Permission denied\n")

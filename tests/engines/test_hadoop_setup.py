@@ -15,7 +15,7 @@ import pytest
 from cluster import daemons, install
 from neardup.runtime.counters import Counters
 from tests.support import hadoop_cluster
-from tests.support.engines import ROOT, environment, program, run
+from tests.support.engines import ROOT, environment, program, refuse, run
 
 
 @pytest.fixture
@@ -50,9 +50,7 @@ def test_what_is_missing_is_named(
     if "mvn" in programs:
         program(tmp_path / "bin" / "mvn", "echo '[ERROR] no route to the registry'", "exit 1")
     start = [sys.executable, clone / "cluster" / "cluster.py", *command.split()]
-    result = run(start, tmp_path, PATH=str(tmp_path / "bin"), JAVA_HOME="")
-    assert result.code == 1
-    assert said in result.err
+    refuse(start, tmp_path, said, code=1, PATH=str(tmp_path / "bin"), JAVA_HOME="")
     assert not (clone / ".hadoop" / "lib").exists()
 
 

@@ -30,6 +30,7 @@ from tests.support.engines import (
     VIDEOS,
     environment,
     in_order,
+    refuse,
     run,
 )
 from tests.support.sessions import (
@@ -270,9 +271,7 @@ def test_a_sort_that_fails(script: str, said: str, tmp_path: Path) -> None:
     """A run fails if a `sort` fails, even after it has printed all or some of its lines."""
     script = script.replace("SORT", shutil.which("sort") or "sort")
     path = path_with_other_sort(tmp_path, "pairs.0", script)
-    result = run([*RUN_LOCAL, *IN_FILES, "--jobs", "2", VIDEOS], tmp_path, PATH=path)
-    assert (result.code, result.left) == (1, [])
-    assert said in result.err
+    refuse([*RUN_LOCAL, *IN_FILES, "--jobs", "2", VIDEOS], tmp_path, said, code=1, PATH=path)
 
 
 def test_a_reader_that_has_all_it_wants(copies: Path, tmp_path: Path) -> None:
@@ -286,10 +285,7 @@ def test_a_reader_that_has_all_it_wants(copies: Path, tmp_path: Path) -> None:
 def test_a_reducer_whose_own_sort_fails(large_bucket: Path, tmp_path: Path) -> None:
     """A reducer fails if the `sort` that it runs for a large bucket fails."""
     path = path_with_sort(tmp_path, "#!/bin/sh\nexit 2\n")
-    result = run(SORTING, tmp_path, large_bucket.read_bytes(), PATH=path)
-    assert result.code == 1
-    assert "sort" in result.err
-    assert not result.left
+    refuse(SORTING, tmp_path, "sort", code=1, stdin=large_bucket.read_bytes(), PATH=path)
 
 
 @pytest.mark.parametrize("victim", ["mapper", "reducer", "sleep"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from neardup.engines.hadoop import shipping, submit
-from tests.support.engines import RUN_HADOOP, program, run
+from tests.support.engines import RUN_HADOOP, program, refuse, run
 from tests.support.fake_hadoop import (
     FILE,
     LISTS_NOTHING,
@@ -167,15 +167,12 @@ def test_lists_that_cannot_be_used(tmp_path: Path) -> None:
     flags = [*RUN_HADOOP, "--output=removed", "--show", "/in", "/in/a*", "/out"]
     told = listing(tmp_path)
     (tmp_path / "new").write_text(f"{FILE} /in/a.gz\n{FILE} hdfs://node:9000/in/a.gz\n")
-    result = run(flags, tmp_path, **told)
-    assert result.code == 1
-    assert "/in/a.gz: is named twice" in result.err
+    result = refuse(flags, tmp_path, "/in/a.gz: is named twice", code=1, **told)
     (tmp_path / "new").write_text(f"{FILE} /in/a\nb\n")  # a name of two lines
     result = run(flags, tmp_path, **told)
     assert "run_hadoop.sh: cannot parse a line that hadoop fs -ls printed: 'b'" in result.err
     fake_hadoop(tmp_path, "echo Connection refused >&2; exit 1")
-    result = run(flags, tmp_path, **told)
-    assert result.code == 1
+    result = refuse(flags, tmp_path, code=1, **told)
     assert result.err == (
         "Connection refused\nrun_hadoop.sh: cannot list /in /in/a*; see Hadoop's messages above\n"
     )

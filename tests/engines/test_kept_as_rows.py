@@ -16,7 +16,7 @@ import pytest
 from neardup.reading.compressed import unpacked
 from tests.support.cases import in_turn
 from tests.support.corpus_in_forms import CORPUS, FLAGS, TEXT, made
-from tests.support.engines import RUN_LOCAL, run, succeed
+from tests.support.engines import RUN_LOCAL, refuse, run, succeed
 
 typed_tables = pytest.importorskip("tests.support.typed_tables")
 arrow, parquet = typed_tables.arrow, typed_tables.parquet
@@ -181,8 +181,7 @@ def test_a_compared_row_that_cannot_be_written_is_refused(
     data = b"id,text,note\n1,to be or,caf\xe9\n2,to be or,x\n3,,caf\xe9\n4,not to be,y\n"
     (tmp_path / "a.csv").write_bytes(data)
     words = [*RUN_LOCAL, "--output=kept", "--id=id", "--text=text", f"--memory={memory}", "a.csv"]
-    result = run([*words, "-o", target], tmp_path, cwd=tmp_path)
-    assert result.code == 1
+    result = refuse([*words, "-o", target], tmp_path, code=1, cwd=tmp_path)
     assert "a.csv: row 1: " in result.err or "a.csv: line 2: " in result.err
     assert "-o x.csv" in result.err
     assert not (tmp_path / target).exists()

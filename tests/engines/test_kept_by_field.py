@@ -108,8 +108,7 @@ def test_tables(keep: str, kind: str, tmp_path: Path) -> None:
         columns = list(zip(*((row.id, " ".join(row.words), row.stars, row.date) for row in ROWS)))
         names = ["id", "text", "stars", "date"]
         write_table(arrow.table(dict(zip(names, map(list, columns)))), path)
-    found = succeed([*RUN_LOCAL, *FLAGS, f"--keep={keep}", path], tmp_path)
-    assert found.out == removed(keep)
+    assert succeed([*RUN_LOCAL, *FLAGS, f"--keep={keep}", path], tmp_path).out == removed(keep)
 
 
 def test_of_a_table_without_a_header(tmp_path: Path) -> None:

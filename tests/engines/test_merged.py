@@ -281,8 +281,7 @@ def test_equal_rows_of_one_site_are_kept_with_merge_and_across(memory: str, tmp_
     lines = [json.dumps(row) for row in rows]
     (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n")
     flags = [f"--memory={memory}", "--across=site", "--output=kept", tmp_path / "a.jsonl"]
-    kept = succeed([*RUN_LOCAL, *flags], tmp_path).out.decode().splitlines()
-    assert kept == lines[:3]
+    assert succeed([*RUN_LOCAL, *flags], tmp_path).out.decode().splitlines() == lines[:3]
     merged = succeed([*RUN_LOCAL, "--merge=tags", *flags], tmp_path).out
     found = [json.loads(line) for line in merged.splitlines()]
     assert [row["id"] for row in found] == [0, 1, 2]

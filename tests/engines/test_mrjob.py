@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.engines import ANSWER, INLINE, LOCAL, VIDEOS, in_order, run, succeed
+from tests.support.engines import ANSWER, INLINE, LOCAL, VIDEOS, in_order, refuse, run, succeed
 from tests.support.failing import MEASURED
 from tests.support.sessions import PATIENCE, interrupt, session
 
@@ -49,8 +49,7 @@ def test_bad_lines_of_standard_input(flags: list[str], tmp_path: Path) -> None:
 def test_a_named_pipe_is_refused(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    result = run([*INLINE, pipe], tmp_path)
-    assert (result.code, result.out) == (1, b"")
+    result = refuse([*INLINE, pipe], tmp_path, code=1)
     assert result.err.endswith(
         f"{pipe}: not a regular file; for a pipe, name - and redirect it to standard input\n"
     )
@@ -75,8 +74,7 @@ def test_a_small_file_that_unpacks_to_a_large_one(pack, suffix: str, tmp_path: P
 def test_a_compressed_file_without_a_byte(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(b"")
-    result = run([*INLINE, path], tmp_path)
-    assert (result.code, result.out, result.left) == (1, b"", [])
+    result = refuse([*INLINE, path], tmp_path, code=1)
     assert result.err.endswith(f"job.py: {path}: damaged: it is empty\n")
 
 
@@ -125,8 +123,7 @@ def test_a_folder_for_temporary_files_may_be_relative(
 def test_a_folder_for_temporary_files_that_is_a_pattern(tmp_path: Path) -> None:
     """A TMPDIR whose name is a glob pattern is refused, since mrjob would find no files there."""
     (tmp_path / "a[1]").mkdir()
-    result = run([*INLINE, VIDEOS], tmp_path, TMPDIR=str(tmp_path / "a[1]"))
-    assert (result.code, result.out) == (1, b"")
+    result = refuse([*INLINE, VIDEOS], tmp_path, code=1, TMPDIR=str(tmp_path / "a[1]"))
     assert result.err.endswith("mrjob takes it as a pattern; set TMPDIR to another folder\n")
     assert os.listdir(tmp_path / "a[1]") == []
 

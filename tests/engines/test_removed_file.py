@@ -17,6 +17,7 @@ from tests.support.engines import (
     VIDEOS,
     Input,
     counts_of,
+    refuse,
     run,
     succeed,
 )
@@ -100,8 +101,7 @@ def test_an_input_is_refused(which: str, data: Path, tmp_path: Path) -> None:
         "stdin": [data, "-"],
     }[which]
     line = f"{shlex.join(map(str, [*BOTH, *words]))} < {shlex.quote(str(data))}"
-    result = run(["bash", "-c", line], tmp_path)
-    assert result.code == 2
+    result = refuse(["bash", "-c", line], tmp_path)
     assert result.err == f"run_local.sh: --removed {words[0]}: is an input; name another file\n"
     assert result.out == b""
     assert data.read_bytes() == DATA
@@ -126,9 +126,7 @@ def test_a_name_that_is_in_danger(name: str, message: str, data: Path, tmp_path:
     succeed([*NEARDUP, "index", tmp_path / "old.txt", "--to", index, *flags], tmp_path, cwd=ROOT)
     before = {path: path.read_bytes() for path in (counts, index / "manifest.json")}
     command = [*RUN_LOCAL, *flags, "--output=kept", "--removed", name, "--against", index, data]
-    result = run(command, tmp_path, cwd=tmp_path)
-    assert (result.code, result.out) == (2, b"")
-    assert message in result.err
+    refuse(command, tmp_path, message, cwd=tmp_path)
     assert {path: path.read_bytes() for path in before} == before
 
 

@@ -100,8 +100,7 @@ def test_counters_of_mrjob_tasks(step: str, tmp_path: Path) -> None:
     stdin = RECORDS
     if "reducer" in step:
         stdin = in_order(succeed([*MAPPER, "--max-bad=1"], tmp_path, RECORDS).out)
-    result = succeed([*JOB, *step.split()], tmp_path, stdin, **TASK)
-    assert counters(result.err)
+    assert counters(succeed([*JOB, *step.split()], tmp_path, stdin, **TASK).err)
 
 
 def test_what_hadoop_adds_to_lines(tmp_path: Path) -> None:
@@ -117,8 +116,7 @@ def test_what_hadoop_adds_to_lines(tmp_path: Path) -> None:
 
 def test_an_empty_partition(tmp_path: Path) -> None:
     for script in ("mapper.py", "reducer.py", "dedup_reducer.py"):
-        result = succeed([sys.executable, ROOT / script], tmp_path, **TASK)
-        assert result.out == b""
+        assert succeed([sys.executable, ROOT / script], tmp_path, **TASK).out == b""
 
 
 def test_lines_have_no_carriage_return(tmp_path: Path) -> None:

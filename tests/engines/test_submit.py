@@ -26,7 +26,17 @@ from neardup.runtime.atomic_write import MACHINE, OWNER
 from neardup.runtime.program import StageError
 from tests.support import hadoop_cluster
 from tests.support.cases import some
-from tests.support.engines import JOB, ROOT, RUN_HADOOP, VIDEOS, Command, environment, program, run
+from tests.support.engines import (
+    JOB,
+    ROOT,
+    RUN_HADOOP,
+    VIDEOS,
+    Command,
+    environment,
+    program,
+    refuse,
+    run,
+)
 from tests.support.fake_hadoop import FILE, LOOKED, fake_hadoop, last, listing, value, was_asked
 
 
@@ -119,8 +129,7 @@ def test_an_input_that_changes_leaves_no_incomplete_answer(
     told = listing(tmp_path)
     listed = f'"fs -ls"*) cat NEW{then} ;;'.replace("NEW", f"{tmp_path}/new")
     fake_hadoop(tmp_path, f'case "$*" in {jobs} {listed} "fs -test"*) exit 1 ;; esac')
-    result = run([*RUN_HADOOP, flag, "/in", "/out"], tmp_path, **told)
-    assert result.code == 1
+    result = refuse([*RUN_HADOOP, flag, "/in", "/out"], tmp_path, code=1, **told)
     assert said in result.err.splitlines()[-1]
     removing = "fs -rm -r -f -skipTrash /_neardup-[0-9a-f]{16}.out /out"
     assert re.fullmatch(removing, was_asked(tmp_path)[-1])
@@ -197,8 +206,7 @@ def test_a_failed_start_removes_nothing_and_names_what_to_type(
 ) -> None:
     """OUTPUT may belong to another run."""
     env = fake_hadoop(tmp_path, f'if [ "$1" = jar ]; then printf "{told}\\n" >&2; exit 1; fi')
-    result = run([*RUN_HADOOP, "/in", "/out"], tmp_path, **env)
-    assert result.code == 1
+    result = refuse([*RUN_HADOOP, "/in", "/out"], tmp_path, code=1, **env)
     assert result.err.splitlines()[-1] == f"run_hadoop.sh: {said}"
     assert not any(" -rm " in line for line in was_asked(tmp_path))
 
@@ -260,8 +268,7 @@ def test_a_job_that_an_earlier_run_has_finished(
 ) -> None:
     """It is not run again, unless what determines its output has changed."""
     words = [*RUN_HADOOP, "--rounds=2", "/in", "/out"]
-    failed = run(words, tmp_path, **cluster_with_folders(tmp_path, fails="/mapper.py"))
-    assert failed.code == 1
+    failed = refuse(words, tmp_path, code=1, **cluster_with_folders(tmp_path, fails="/mapper.py"))
     *_, kept, _ = failed.err.splitlines()
     assert kept.startswith("Finished jobs are kept, and the same line goes on from them.  To rem")
     assert len(folders := [*(tmp_path / "files").iterdir()]) == 1
@@ -400,8 +407,7 @@ def test_two_runs_into_one_folder(tmp_path: Path) -> None:
     told = waiting(tmp_path)
     with at_work([*RUN_HADOOP, "/in", "/data//out"], tmp_path, told) as first:
         asked = was_asked(tmp_path)
-        result = run([*RUN_HADOOP, "--overwrite", "/in", "/data/out/"], tmp_path, **told)
-        assert result.code == 1
+        result = refuse([*RUN_HADOOP, "--overwrite", "/in", "/data/out/"], tmp_path, code=1, **told)
         said = "run_hadoop.sh: /data/out: another run on this machine is writing to it; wait"
         assert result.err.splitlines()[-1].startswith(said)
         assert was_asked(tmp_path) == [*asked, LOOKED]
@@ -527,6 +533,5 @@ def test_installations_that_share_a_cache(
 def test_a_python_without_numpy(tmp_path: Path) -> None:
     """Without numpy, the program that run_hadoop.sh starts fails with a message that names it."""
     submit = ROOT / "neardup" / "engines" / "hadoop" / "submit.py"
-    result = run([sys.executable, "-S", submit, "in", "out"], tmp_path, PYTHONPATH="")
-    assert result.code == 1
+    result = refuse([sys.executable, "-S", submit, "in", "out"], tmp_path, code=1, PYTHONPATH="")
     assert "numpy" in result.err.splitlines()[-1]

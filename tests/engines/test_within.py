@@ -180,8 +180,7 @@ def test_fingerprints(way: str, more: list[str], tmp_path: Path) -> None:
         written = {tuple(sorted(line.split("\t")[:2])) for line in out.splitlines()}
         assert written == {tuple(sorted(pair)) for pair in found}
     if not more:
-        truth = succeed([*NEARDUP, "truth", *flags, file], tmp_path).out.decode()
-        assert truth == out
+        assert succeed([*NEARDUP, "truth", *flags, file], tmp_path).out.decode() == out
 
 
 @crossed(way=list(WAYS))

@@ -161,8 +161,7 @@ def test_a_machine_that_fails_loses_the_last_steps_only(medium: Path, tmp_path: 
             path.write_bytes(b"")
         with log.open("ab") as file:
             file.write(bytes(999))
-    result = succeed([*command, "-v"], tmp_path)
-    assert result.out == answer
+    assert succeed([*command, "-v"], tmp_path).out == answer
     assert len(steps(work, "done")) == len(set(steps(work, "done")))
 
 

@@ -12,7 +12,8 @@ import pytest
 import neardup
 from neardup.library.keywords import ABSENT, DecisionKeywords, in_python, options_of
 from neardup.options.table import OPTIONS
-from tests.support.programs import RUN_LOCAL, VIDEOS, run
+from tests.support.engines import refuse
+from tests.support.programs import RUN_LOCAL, VIDEOS
 
 
 def exactly(message: str) -> str:
@@ -114,8 +115,7 @@ def test_every_option_is_one_or_says_why_not():
 )
 def test_complaints_are_the_command_lines_in_other_words(options, tmp_path):
     flags = [f"--{name}={value}" for name, value in options.items()]
-    said = run([*RUN_LOCAL, *flags, VIDEOS], tmp_path)
-    assert said.code == 2
+    said = refuse([*RUN_LOCAL, *flags, VIDEOS], tmp_path)
     with pytest.raises(ValueError, match=next(iter(options))) as error:
         neardup.pairs(AT_NINE_TENTHS, **options)
     assert "--" not in str(error.value)

@@ -206,8 +206,7 @@ def test_rows_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("name,body\nx,b c d e\n,bad\n")
     succeed([*NEARDUP, "index", tmp_path / "old.jsonl", "--to", tmp_path / "index"], tmp_path)
     words = [*NEARDUP, "find", tmp_path / "index", tmp_path / "new.csv"]
-    result = succeed([*words, "--id=name", "--text=body"], tmp_path)
-    assert result.out == b"x\ta\t1.000000\n"
+    assert succeed([*words, "--id=name", "--text=body"], tmp_path).out == b"x\ta\t1.000000\n"
     assert "name one with --text: it has name, body" in run(words, tmp_path).err
 
 

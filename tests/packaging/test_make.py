@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from neardup.runtime.interpreter import SCRIPTS
-from tests.support.engines import ROOT, Result, program, run
+from tests.support.engines import ROOT, Result, program, refuse, run
 
 pytestmark = pytest.mark.slow
 
@@ -124,8 +124,7 @@ def test_make_runs_from_any_folder(folder: Path, tmp_path: Path) -> None:
 def test_a_script_without_numpy(script: str, folder: Path, tmp_path: Path) -> None:
     python = bare_python(tmp_path / "bin" / "python3")
     path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
-    result = run([folder / script, "-"], tmp_path, RECORDS, PATH=path)
-    assert (result.code, result.out, result.left) == (1, b"", [])
+    result = refuse([folder / script, "-"], tmp_path, code=1, stdin=RECORDS, PATH=path)
     (message,) = result.err.splitlines()
     assert message.startswith(f"{script}: needs numpy")
     assert "run make" in message or script == "run_local.sh"
@@ -159,15 +158,12 @@ def test_the_virtual_environment_takes_over(folder: Path, tmp_path: Path) -> Non
         assert len(result.out.splitlines()) == 2
     # A .venv that lacks it too is not tried for ever.
     program(venv, f'exec {shlex.quote(sys.executable)} -S "$@"')
-    result = run([sys.executable, "-S", folder / "mapper.py"], tmp_path, seconds=5)
-    assert result.code == 1
-    assert "needs numpy" in result.err
+    refuse([sys.executable, "-S", folder / "mapper.py"], tmp_path, "needs numpy", code=1, seconds=5)
 
 
 def test_an_interpreter_with_numpy_is_kept(folder: Path, tmp_path: Path) -> None:
     program(folder / ".venv" / "bin" / "python", "exit 9")
-    result = run([sys.executable, folder / "mapper.py"], tmp_path, RECORDS)
-    assert result.code == 0
+    assert run([sys.executable, folder / "mapper.py"], tmp_path, RECORDS).code == 0
 
 
 def test_scripts_can_be_executed() -> None:

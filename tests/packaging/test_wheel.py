@@ -13,7 +13,7 @@ import pytest
 
 import neardup
 from tests.support.cases import in_turn
-from tests.support.engines import ANSWER, ROOT, RUN_LOCAL, VIDEOS, Result, run, succeed
+from tests.support.engines import ANSWER, ROOT, RUN_LOCAL, VIDEOS, Result, refuse, run, succeed
 from tests.support.wheel import installed
 
 pytestmark = pytest.mark.slow
@@ -215,8 +215,7 @@ def test_closed_from_the_start(closed: str, command: str, empty: Path) -> None:
 def test_without_numpy(made: Path, command: str, empty: Path) -> None:
     (empty / "neardup").symlink_to(packages(made) / "neardup")
     bare = [sys.executable, "-S", command]
-    result = run([*bare, "run", "-"], empty.parent, RECORDS, PYTHONPATH=str(empty))
-    assert (result.code, result.out) == (1, b"")
+    result = refuse([*bare, "run", "-"], empty.parent, code=1, stdin=RECORDS, PYTHONPATH=str(empty))
     assert result.err.startswith("neardup: needs numpy, which ")
     line = [sys.executable, "-S", "-c", "import neardup; print(neardup.__version__)"]
     result = run(line, empty.parent, PYTHONPATH=str(empty))
@@ -247,8 +246,7 @@ UNWRITTEN = {"PYTHONDONTWRITEBYTECODE": "1"} if os.geteuid() == 0 else {}
 
 @pytest.mark.parametrize("engine", ["hadoop", "spark"])
 def test_the_command_knows_the_clusters(engine: str, command: str, empty: Path) -> None:
-    wrong = run([command, engine, "--threshold=3", "a", "b"], empty, cwd=empty)
-    assert (wrong.code, wrong.out) == (2, b"")
+    wrong = refuse([command, engine, "--threshold=3", "a", "b"], empty, cwd=empty)
     assert wrong.err == f"neardup {engine}: --threshold: 3 is outside 0 < t <= 1\n"
     help_ = succeed([command, engine, "--help"], empty, cwd=empty).out.decode()
     assert help_.startswith(f"usage: neardup {engine} ")

@@ -16,7 +16,7 @@ from neardup.reading.fingerprint_lines import fingerprint_parser
 from neardup.reading.input_check import BadLine
 from neardup.sets.bit_vectors import Prints
 from neardup.sets.ragged import Batch
-from tests.support.engines import MAPPER, RUN_LOCAL, in_order, run, succeed
+from tests.support.engines import MAPPER, RUN_LOCAL, in_order, refuse, run, succeed
 from tests.support.fingerprints import Print, drawn_prints, hexadecimal, lines_of, pair_lines
 from tests.support.oracle import hamming
 
@@ -271,10 +271,7 @@ def test_bad_lines_are_counted_and_shown(tmp_path: Path) -> None:
         ["line 64", "no fingerprint"],
         ["line 65", "fingerprint of another length than --bits"],
     ]
-    strict = run([*command, "--strict", "-"], tmp_path, data)
-    assert strict.code == 1
-    assert strict.out == b""
-    assert "line 61: not UTF-8" in strict.err
+    refuse([*command, "--strict", "-"], tmp_path, "line 61: not UTF-8", code=1, stdin=data)
     assert run([*command, "--max-bad=1/14", "-"], tmp_path, data).code == 1
     assert succeed([*command, "--max-bad=1/13", "-"], tmp_path, data).out == EXPECTED
 
@@ -298,6 +295,4 @@ def test_bad_lines_are_counted_and_shown(tmp_path: Path) -> None:
 def test_what_cannot_be_read_says_what_to_type(
     flags: list[str], data: bytes, said: str, tmp_path: Path
 ) -> None:
-    result = run([*RUN_LOCAL, *flags, "-"], tmp_path, data)
-    assert (result.code, result.out) == (1, b"")
-    assert said in result.err
+    refuse([*RUN_LOCAL, *flags, "-"], tmp_path, said, code=1, stdin=data)

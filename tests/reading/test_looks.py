@@ -12,7 +12,7 @@ import pytest
 
 from neardup.reading.compressed import packing
 from neardup.reading.looks import seen
-from tests.support.engines import INLINE, MAPPER, NEARDUP, RUN_LOCAL, Result, run, succeed
+from tests.support.engines import INLINE, MAPPER, NEARDUP, RUN_LOCAL, Result, refuse, run, succeed
 
 TEXT = "the cat sat on the mat, {} times"
 PAIR = b"a\tb\t1.000000\n"
@@ -69,8 +69,7 @@ def test_the_options_in_the_message_read_the_file(
         pytest.importorskip("pyarrow")
     (tmp_path / name).write_bytes(FORMS[form])
     words = [*RUN_LOCAL, *filter(None, [flag]), name]
-    told = run(words, tmp_path, cwd=tmp_path)
-    assert (told.code, told.out) == (1, b""), told.err
+    told = refuse(words, tmp_path, code=1, cwd=tmp_path)
     assert succeed([*words, *options_in(told)], tmp_path, cwd=tmp_path).out == PAIR, told.err
 
 
@@ -100,8 +99,7 @@ def test_json_lines_are_no_texts_on_any_engine(program: Any, tmp_path: Path) -> 
 def test_texts_that_begin_like_something_else_are_read(text: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(text)
-    told = succeed([*RUN_LOCAL, "--input=text", path], tmp_path)
-    assert told.count("bad lines") == 0
+    assert succeed([*RUN_LOCAL, "--input=text", path], tmp_path).count("bad lines") == 0
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from neardup.reading.blocks import BLOCK_BYTES
 from tests.support.cases import crossed
-from tests.support.engines import INLINE, MAPPER, NEARDUP, RUN_LOCAL, run, succeed
+from tests.support.engines import INLINE, MAPPER, NEARDUP, RUN_LOCAL, refuse, run, succeed
 
 WORDS = [f"word{i}" for i in range(40)]
 TYPED = re.compile(r"; add: (.*)$", re.MULTILINE)
@@ -58,8 +58,7 @@ def test_a_name_with_a_comma_must_be_renamed(name: str, tmp_path: Path) -> None:
 @crossed(suffix=[".jsonl", ".csv", ".tsv", ".parquet", ".arrow"], flags=["", "--text=titel"])
 def test_the_line_to_type_finds_the_pair(suffix: str, flags: str, tmp_path: Path) -> None:
     path = written(tmp_path / f"rows{suffix}", plain(rows()))
-    told = run([*RUN_LOCAL, *flags.split(), path], tmp_path)
-    assert (told.code, told.out) == (1, b"")
+    told = refuse([*RUN_LOCAL, *flags.split(), path], tmp_path, code=1)
     assert told.err.count("\n") == 1, told.err
     assert "it has lang, uuid, body; add: " in told.err
     line = shlex.split(TYPED.search(told.err)[1])
@@ -83,9 +82,7 @@ def test_the_line_to_type_finds_the_pair(suffix: str, flags: str, tmp_path: Path
 def test_what_json_lines_have_is_listed(flags: str, says: str, types: str, tmp_path: Path) -> None:
     path = written(tmp_path / "rows.jsonl", rows())
     for command in [*NEARDUP, "tune"], [*INLINE], [*MAPPER]:
-        told = run([*command, *flags.split(), path], tmp_path)
-        assert (told.code, told.out) == (1, b""), told.err
-        assert says in told.err
+        told = refuse([*command, *flags.split(), path], tmp_path, says, code=1)
         listed = "lang, title, uuid, body, tags, meta.year, meta.summary, n, sizes;"
         assert f"it has {listed}" in told.err
         assert types in TYPED.search(told.err)[1]
@@ -155,8 +152,7 @@ def test_rows_without_an_id_are_numbered_where_a_task_needs_one(tmp_path: Path) 
 def test_files_without_the_field_are_bad_lines_behind_others(tmp_path: Path) -> None:
     good = written(tmp_path / "good.jsonl", [{"text": row["body"]} for row in rows()])
     other = written(tmp_path / "other.jsonl", [{"body": "x"}] * 3)
-    told = succeed([*RUN_LOCAL, good, other], tmp_path)
-    assert told.count("bad lines") == 3
+    assert succeed([*RUN_LOCAL, good, other], tmp_path).count("bad lines") == 3
     late = tmp_path / "late.jsonl"
     late.write_bytes(b'{"deleted": true}\n' * 30_000 + good.read_bytes())
     assert "has no field 'text'" in run([*RUN_LOCAL, late], tmp_path).err
@@ -168,8 +164,7 @@ def test_a_first_line_that_is_too_long_does_not_hide_that_the_field_is_missing(
 ) -> None:
     path = written(tmp_path / "rows.jsonl", rows())
     path.write_bytes(b'{"text": "%b"}\n' % (b"x" * (1 << 20)) + path.read_bytes())
-    told = run([*RUN_LOCAL, "--max-line=1", path], tmp_path)
-    assert "has no field 'text'" in told.err
+    assert "has no field 'text'" in run([*RUN_LOCAL, "--max-line=1", path], tmp_path).err
 
 
 def test_a_task_reads_rows_without_the_field_where_most_may_be_bad(tmp_path: Path) -> None:
@@ -196,8 +191,7 @@ def test_rows_without_any_text(tmp_path: Path) -> None:
     told = run([*RUN_LOCAL, mixed], tmp_path)
     assert "a list of texts and numbers is not a text, in field 'text'; no field has a" in told.err
     for row in {}, {"words": [0.5, "be"]}:
-        told = run([*RUN_LOCAL, written(tmp_path / "rows.jsonl", [row] * 3)], tmp_path)
-        assert told.code == 1
+        told = refuse([*RUN_LOCAL, written(tmp_path / "rows.jsonl", [row] * 3)], tmp_path, code=1)
         listed = ", ".join(row) if row else ""
         there = f"it has {listed}" if listed else "it has none"
         assert f"has no field 'text'; no field has a text: {there}\n" in told.err

@@ -15,6 +15,7 @@ from neardup.reading.blocks import numbered, read_files
 from neardup.reading.input_format import InputFormat
 from neardup.reading.separated_rows import kept_rows, opened_table, rows_of, split_rows
 from neardup.runtime.program import StageError
+from tests.support.engines import refuse
 from tests.support.programs import MAPPER, RUN_LOCAL, run
 
 LIMIT = 1 << 20
@@ -143,9 +144,7 @@ def test_other_columns_may_be_there_twice(tmp_path: Path) -> None:
 def test_what_is_no_table(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"PAR1\x15\x04\x15 and so on")
-    result = run([*RUN_LOCAL, path], tmp_path)
-    assert result.code == 1
-    assert "a.csv: is not a Parquet file, or damaged" in result.err
+    refuse([*RUN_LOCAL, path], tmp_path, "a.csv: is not a Parquet file, or damaged", code=1)
 
 
 def test_a_feather_file_of_version_1_is_told(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from neardup.reading.compressed import kind_by_name
 from neardup.reading.input_format import InputFormat
 from neardup.reading.text_rows import Fields
 from neardup.runtime.program import StageError
+from tests.support.engines import refuse
 from tests.support.failing import MEASURED
 from tests.support.programs import MAPPER, RUN_LOCAL, run, succeed
 from tests.support.typed_tables import (
@@ -117,8 +118,7 @@ def test_damaged(name: str, damage: str, tmp_path: Path) -> None:
         }[damage]
     )
     for command in ([*RUN_LOCAL, "--jobs=2"], [*RUN_LOCAL, "--output=kept"], MAPPER):
-        result = run([*command, path], tmp_path)
-        assert (result.code, result.out, result.left) == (1, b"", [])
+        result = refuse([*command, path], tmp_path, code=1)
         assert re.search(f"{path}: is not an? {title_of(name)} file, or damaged", result.err)
         assert len([line for line in result.err.splitlines() if "damaged" in line]) == 1
 
@@ -131,9 +131,7 @@ def test_a_wrong_offset_in_an_arrow_file(tmp_path: Path) -> None:
     data, offsets = path.read_bytes(), b"\x05\0\0\0\x0a\0\0\0"
     assert data.count(offsets) == 1
     path.write_bytes(data.replace(offsets, b"\0\0\0\x70\x0a\0\0\0"))
-    result = run([*RUN_LOCAL, path], tmp_path)
-    assert (result.code, result.out, result.left) == (1, b"", [])
-    assert f"{path}: is not an Arrow file, or damaged: " in result.err
+    refuse([*RUN_LOCAL, path], tmp_path, f"{path}: is not an Arrow file, or damaged: ", code=1)
 
 
 @pytest.mark.parametrize("share", [0.3, 0.9, 2])
@@ -153,8 +151,7 @@ def test_a_stream_without_its_end_is_cut_between_batches(tmp_path: Path) -> None
     write_table(arrow.table({"id": ["a", "b"], "text": ["to be"] * 2}), path)
     data = path.read_bytes()
     path.write_bytes(data.removesuffix(b"\xff\xff\xff\xff\0\0\0\0"))
-    result = run([*RUN_LOCAL, "--output=kept", path], tmp_path)
-    assert (result.code, result.out, result.left) == (1, b"", [])
+    result = refuse([*RUN_LOCAL, "--output=kept", path], tmp_path, code=1)
     line = result.err.strip().partition("if none is, type: ")[2]
     run(["sh", "-c", line.replace("FILE", str(path))], tmp_path)
     assert path.read_bytes() == data

@@ -15,6 +15,7 @@ import pytest
 
 from neardup.runtime.program import StageError, UsageError
 from tests.support.cases import in_turn
+from tests.support.engines import refuse
 from tests.support.programs import MAPPER, NEARDUP, RUN_LOCAL, run, succeed
 from tests.support.typed_tables import (
     IDS,
@@ -306,8 +307,7 @@ def test_standard_input(name: str, tmp_path: Path) -> None:
     assert succeed([*RUN_LOCAL, *flags], tmp_path, data, process=True).out == expected  # a pipe
     mapped = succeed([*MAPPER, path], tmp_path).out
     assert succeed([*MAPPER, *flags], tmp_path, data).out == mapped
-    result = run([*MAPPER, *flags], tmp_path, data, process=True)
-    assert (result.code, result.out) == (1, b"")
+    result = refuse([*MAPPER, *flags], tmp_path, code=1, stdin=data, process=True)
     told = f"-: {title_of(name)} is read from its end, and a pipe has none; name a file"
     assert told in result.err
 
@@ -366,8 +366,7 @@ def test_without_pyarrow(name: str, tmp_path: Path) -> None:
         "u.find_spec = lambda name, *a: None if name == 'pyarrow' else find(name, *a)"
     )
     (tmp_path / "sitecustomize.py").write_text(hide + "\n")
-    result = run([*RUN_LOCAL, tmp_path / name], tmp_path, PYTHONPATH=str(tmp_path))
-    assert (result.code, result.out, result.left) == (1, b"", [])
+    result = refuse([*RUN_LOCAL, tmp_path / name], tmp_path, code=1, PYTHONPATH=str(tmp_path))
     assert result.err.count("\n") == 1
     told = f"{title_of(name)} needs the package pyarrow: python3 -m pip install pyarrow"
     assert told in result.err

@@ -154,8 +154,7 @@ def test_a_table_in_utf_16_may_have_halves(tmp_path: Path) -> None:
     text = "id,text\n" + "".join(f"{row['id']},{row['text']}\n" for row in ROWS if row["id"] != "d")
     path = tmp_path / "a.csv"
     path.write_bytes(text.encode("utf-16", "surrogatepass"))
-    result = succeed([*RUN_LOCAL, path], tmp_path)
-    assert result.out == b"a\tb\t1.000000\nc\te\t1.000000\n"
+    assert succeed([*RUN_LOCAL, path], tmp_path).out == b"a\tb\t1.000000\nc\te\t1.000000\n"
     kept = succeed([*RUN_LOCAL, "--output=kept", path], tmp_path).out
     assert kept.decode("utf-16", "surrogatepass").endswith("emoji \ud83d\nf,nothing like it\n")
     rows = tmp_path / "x.jsonl"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cases import in_turn
-from tests.support.engines import NEARDUP, ROOT, VIDEOS, Result, run
+from tests.support.engines import NEARDUP, ROOT, VIDEOS, Result, refuse, run
 
 RECORDS = b"a 1 2 3\nb 1 2 3\n"
 SCRIPTS = (
@@ -101,8 +101,7 @@ def test_a_script_alone_says_what_it_misses(script: str, copy: Path) -> None:
     alone = copy.parent / "alone"
     alone.mkdir()
     shutil.copy(copy / script, alone / script)
-    result = run([*BARE, alone / script, *arguments(script)], copy.parent, cwd=alone)
-    assert result.code == 1
+    result = refuse([*BARE, alone / script, *arguments(script)], copy.parent, code=1, cwd=alone)
     assert result.err.startswith(f"{script}: needs the folder neardup beside it")
 
 
@@ -209,9 +208,7 @@ def test_too_little_memory_to_begin(script: str, kibibytes: int, tmp_path: Path)
 def test_an_import_that_lacks_memory(error: str, copy: Path, tmp_path: Path) -> None:
     """However Python fails where an import lacks memory, one line says so."""
     (copy / "neardup" / "engines" / "pipe.py").write_text(f"raise {error}\n")
-    result = run([sys.executable, copy / "mapper.py"], tmp_path, RECORDS)
-    assert result.code == 1
-    assert "memory" in result.err
+    result = refuse([sys.executable, copy / "mapper.py"], tmp_path, "memory", code=1, stdin=RECORDS)
     assert result.err.count("\n") == 1
 
 

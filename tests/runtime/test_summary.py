@@ -25,6 +25,7 @@ from neardup.runtime.summary import (
     from_hadoop,
     print_summary,
 )
+from tests.support.engines import refuse
 from tests.support.programs import INLINE, MAPPER, NEARDUP, REDUCER, RUN_LOCAL, in_order, run
 
 
@@ -284,6 +285,4 @@ def test_one_id_in_tasks_which_cannot_number_rows(tmp_path: Path) -> None:
     records = tmp_path / "records.jsonl"
     records.write_bytes(run(convert, tmp_path).out)
     assert len(run([*INLINE, str(records)], tmp_path).lines()) == 66
-    refused = run([*INLINE, "--id", "", str(records)], tmp_path)
-    assert refused.code == 2
-    assert "cannot number rows" in refused.err
+    refuse([*INLINE, "--id", "", str(records)], tmp_path, "cannot number rows")

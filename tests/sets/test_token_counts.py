@@ -27,7 +27,15 @@ from neardup.sets.token_counts import MAX_SETS, MOST, Sample, TokenCounts, parti
 from neardup.stages import external_group
 from neardup.stages.token_counting import map_counts, order_counts, sum_counts
 from tests.support.drawn import record_lines, settings_of, shingle_sets
-from tests.support.engines import COUNT_TOKENS, INLINE, JOB, RUN_LOCAL, in_order, run, succeed
+from tests.support.engines import (
+    COUNT_TOKENS,
+    INLINE,
+    JOB,
+    RUN_LOCAL,
+    in_order,
+    refuse,
+    succeed,
+)
 
 TOP = 2**64 - 1
 Sets = list[frozenset[int]]
@@ -317,8 +325,7 @@ def test_records_and_bad_lines_are_counted_once(command: list[str], tmp_path: Pa
     assert (result.count("records"), result.count("bad lines")) == (2, 1)
     assert len(result.messages()) == 1
     assert re.search(r"^seconds +tokens ", result.err, re.MULTILINE)
-    result = run([*command, "--scheme=prefix", "--strict", path], tmp_path)
-    assert (result.code, result.out) == (1, b"")
+    result = refuse([*command, "--scheme=prefix", "--strict", path], tmp_path, code=1)
     assert not any(name.startswith("neardup") for name in result.left)
     assert "line 2: no shingles: 'bad'" in result.err
 
@@ -346,9 +353,7 @@ def test_counts_of_ones_own(file: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arguments", ["", "count", "sum FILE", "order --strict", "map --bands 3"])
 def test_usage(arguments: str, tmp_path: Path) -> None:
-    result = run([*COUNT_TOKENS, *arguments.split()], tmp_path)
-    assert result.code == 2
-    assert "step.py count" in result.err
+    refuse([*COUNT_TOKENS, *arguments.split()], tmp_path, "step.py count")
 
 
 def test_a_sample_does_not_depend_on_who_draws_it() -> None:

@@ -30,7 +30,7 @@ from neardup.similarity.measures import (
     six_decimals,
 )
 from tests.support.drawn import job, settings_of, shingle_sets
-from tests.support.engines import ENGINES, NEARDUP, RUN_LOCAL, Input, in_order, run, succeed
+from tests.support.engines import ENGINES, NEARDUP, RUN_LOCAL, Input, in_order, refuse, succeed
 
 weights = st.fractions(0, 3, max_denominator=40)
 parameters = st.tuples(weights, weights).filter(any)
@@ -303,9 +303,7 @@ def test_two_collections_name_the_contained_record(ab, tmp_path):
     ],
 )
 def test_refusals_on_the_command_line(flags, message, tmp_path):
-    result = run([*RUN_LOCAL, *flags.split(), "-"], tmp_path, b"a 1\n")
-    assert (result.code, result.out) == (2, b"")
-    assert message in result.err
+    refuse([*RUN_LOCAL, *flags.split(), "-"], tmp_path, message, stdin=b"a 1\n")
 
 
 class Half(Tversky):

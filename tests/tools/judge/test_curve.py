@@ -59,8 +59,7 @@ def test_the_table_of_bits_that_agree(tmp_path: Path) -> None:
 
 def test_nothing_is_promised_below_the_threshold(tmp_path: Path) -> None:
     """With `auto`, the curve jumps at the threshold, and the area below it is not known."""
-    out = succeed([*CURVE, "--scheme", "auto"], tmp_path).out
-    assert b"\nfalse positives  -  " in out
+    assert b"\nfalse positives  -  " in succeed([*CURVE, "--scheme", "auto"], tmp_path).out
 
 
 @pytest.mark.parametrize(("threshold", "bands", "rows"), [("0.5", 9, 2), ("0.9", 15, 7)])

@@ -162,12 +162,10 @@ def test_without_a_length_it_finds_one_and_goes_on_with_it(tmp_path: Path) -> No
     name = SHINGLE.search(result.out)[1].decode()
     pasted = shlex.split(PASTED.search(result.out)[1].decode())
     assert ["--clean", "html,digits", "--shingle", name] == pasted[5:9]
-    ran = succeed([*RUN_LOCAL, *pasted[1:]], tmp_path)
-    assert ran.count("pairs") > 5
+    assert succeed([*RUN_LOCAL, *pasted[1:]], tmp_path).count("pairs") > 5
     again = succeed([*TUNE, *flags, path], tmp_path).out
     assert again.split(b"records ")[0] == result.out.split(b"records ")[0]
-    given = succeed([*TUNE, *flags, f"--shingle={name}", path], tmp_path).out
-    assert not SHINGLE.search(given)
+    assert not SHINGLE.search(succeed([*TUNE, *flags, f"--shingle={name}", path], tmp_path).out)
 
 
 @pytest.mark.slow
