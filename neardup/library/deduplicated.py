@@ -7,6 +7,7 @@ removes edges, and the same decision is made on the others.  Pairs are not searc
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -22,6 +23,7 @@ from neardup.options.settings import Settings
 from neardup.reading.blocks import NEW
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError
+from neardup.runtime.summary import SHARED_IDS, many
 from neardup.sets.ragged import Forest, Ragged
 from neardup.similarity.measures import Measure, SetMeasure, Threshold, exact_text
 from neardup.stages.index_manifest import lookup_measure
@@ -126,6 +128,12 @@ class FoundEdges:
         reasons = np.array([*because.values()], np.int64)
         answer._reasons = np.searchsorted(kept, reasons).tolist()
         answer._found = self
+        if both := {} if self.ids is None else {*answer.kept} & {ids[i] for i in because}:
+            warnings.warn(
+                f"{many(len(both), SHARED_IDS)}, such as {min(both, key=repr)!r}: do not delete by "
+                "ids; give records without ids, or a table (text=…), whose kept rows are returned",
+                stacklevel=3,
+            )
         return answer
 
     def kept(self, because: Mapping[int, int] | None = None) -> list[int]:

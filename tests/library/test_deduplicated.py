@@ -39,6 +39,21 @@ def greedy(records: list[tuple[str, set[int]]], threshold: Fraction) -> tuple[li
     return kept, removed
 
 
+@pytest.mark.parametrize(("ids", "name"), [(["a", "a", "b"], "'a'"), ([1, True, 2], "1")])
+def test_a_removed_id_that_a_kept_record_has_too(ids: list[Any], name: str) -> None:
+    """Who deletes the rows with removed ids would delete the kept one, too."""
+    records = list(zip(ids, ["to be or not"] * 3))
+    said = f"1 removed id that kept records have, too, such as {name}: do not delete by ids"
+    with pytest.warns(UserWarning, match=said) as found:
+        answer = neardup.deduplicate(records)
+    with pytest.warns(UserWarning, match=said) as more:
+        again = answer.rethreshold(1)
+    assert {each.filename for each in (*found, *more)} == {__file__}
+    assert again == answer == ([ids[0]], [(ids[1], ids[0], 1), (ids[2], ids[0], 1)])
+    neardup.deduplicate(records[1:])
+    neardup.deduplicate([text for _, text in records])
+
+
 @pytest.mark.parametrize("threshold", ["0.5", "2/3", "0.75", 0.9, 1])
 def test_as_a_loop(threshold: Any) -> None:
     records = made_sets()
@@ -76,6 +91,7 @@ def test_as_a_new_run(options: dict[str, Any]) -> None:
     assert len(sizes) > 1 or "imatch" in options.values()
 
 
+@pytest.mark.filterwarnings("ignore:.*do not delete by ids")
 @crossed(rule=["direct", "cluster"], keep=["first", "longest"], threshold=["0.7", "0.85", "1"])
 def test_dense_clusters(
     rule: str, keep: str, threshold: str, monkeypatch: pytest.MonkeyPatch

@@ -178,6 +178,7 @@ def test_containment_has_both_directions(tmp_path):
     assert any(a > b for a, b, _ in found)
 
 
+@pytest.mark.filterwarnings("ignore:.*do not delete by ids")
 @pytest.mark.slow
 def test_ids_that_come_again(tmp_path):
     records = [(f"r{i % 90}", text) for i, (_, text) in enumerate(made_texts(120))]
