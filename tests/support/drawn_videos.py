@@ -140,6 +140,53 @@ def encode(
     return path
 
 
+def add_sound(
+    file: Any,
+    track: Any,
+    samples: NDArray[Any],
+    rate: int,
+    layout: str = "mono",
+    channels: int = 1,
+) -> None:
+    """Write sound to a track: samples (n,), of 16 bits, the same in each channel."""
+    import av
+
+    every = np.clip(samples, -32768, 32767).astype(np.int16).repeat(channels)[np.newaxis]
+    for start in range(0, every.shape[1], rate * channels):
+        second = np.ascontiguousarray(every[:, start : start + rate * channels])
+        sound = av.AudioFrame.from_ndarray(second, "s16", layout)
+        sound.sample_rate, sound.pts = rate, start // channels
+        file.mux(track.encode(sound))
+    file.mux(track.encode(None))
+
+
+def with_speech(
+    source: Path, path: Path, seed: int, codec: str = "aac", volume: float = 1.0, bits: int = 64000
+) -> Path:
+    """Write a copy of a video with sound, bursts as of syllables; each seed gives other ones."""
+    import av
+
+    rate, dice = 32000, np.random.default_rng([seed, 5])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with av.open(str(source)) as old, av.open(str(path), "w") as new:
+        shown = old.streams.video[0]
+        seconds = float(shown.duration * shown.time_base)
+        loud = dice.uniform(0, 1, round(seconds * 5)) ** 3 * (
+            dice.uniform(0, 1, round(seconds * 5)) < 0.7
+        )
+        samples = dice.normal(0, 4000 * volume, len(loud) * rate // 5) * loud.repeat(rate // 5)
+        video = copied_stream(new, shown)
+        track: Any = new.add_stream(codec, rate=rate, layout="mono")
+        if not codec.startswith("pcm"):
+            track.codec_context.bit_rate = bits
+        for packet in old.demux(shown):
+            if packet.size:
+                packet.stream = video
+                new.mux(packet)
+        add_sound(new, track, samples, rate)
+    return path
+
+
 def write_scene(
     path: Path,
     seed: int = 1,

@@ -11,7 +11,7 @@ tick is known before it is decoded, from the time stamps of the packets around i
 **Damage**: packets that cannot be decoded are left out, and so are pictures that the decoder had to
 make up; `Decoder.damaged` counts both.  After 200 of them in a row, decoding ends.
 
-**Sound** is not decoded, but its bytes are counted: silence has few, in most codings.
+**Sound** is decoded too: `Decoder.sound` returns how loud it is.
 
 **Times** are seconds since the first frame that is shown, and never decrease:
 
@@ -29,12 +29,13 @@ Memory: 24 packets, and the frames that the decoder keeps.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Iterator
 from math import floor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from neardup.media.frames.containers import MAX_PIXELS
+from neardup.media.frames.sound_levels import Levels, SoundTrack
 
 if TYPE_CHECKING:
     from av import VideoFrame
@@ -48,7 +49,6 @@ AROUND = 24  # packets: frames are reordered within so many of them
 HOPELESS = 200  # packets in a row that cannot be decoded, after which decoding ends
 NEAR = 1e-6  # seconds, by which times may be off
 BACK, AHEAD, MAX_JUMP = 1.0, 10.0, 3600.0  # seconds
-SILENCE = 400  # bytes a second: speech has 600 or more, encoded silence 300 or less
 USUAL = 0.04  # a frame, in seconds, if the file does not say
 Shown = TypeVar("Shown")
 
@@ -68,14 +68,20 @@ class Decoder:
         self.shown = self.packets = 0  # frames that were decoded, and packets that were read
         self._stamps = FrameStamps("avi" in container.format.name)
         self._in_row = 0  # damaged, since the last frame
-        self._sound = {each.index: Counter[int]() for each in container.streams.audio}
+        self._sound = {each.index: SoundTrack(each) for each in container.streams.audio}
+        self._zero: float | None = None  # the time stamp of the first frame
 
-    def sound(self) -> dict[int, int]:
-        """Return the number of seconds, of those that were read, in which each track has sound."""
-        return {
-            track: sum(many >= SILENCE for many in sizes.values())
-            for track, sizes in self._sound.items()
+    def sound(self) -> dict[int, Levels | None]:
+        """Return how loud each track of sound is, from the first frame to the end of the last one.
+
+        None: it cannot be decoded.
+        """
+        where = self._zero or 0.0, self.clock.end()
+        found = {track: of.levels(*where) for track, of in self._sound.items()}
+        known = {
+            track: bool(found[track].any()) or not of.packets for track, of in self._sound.items()
         }
+        return {track: levels if known[track] else None for track, levels in found.items()}
 
     def at_ticks(self) -> Iterator[tuple[float, VideoFrame]]:
         """Yield (time in seconds, frame) for the frames at ticks, in ascending order."""
@@ -103,6 +109,7 @@ class Decoder:
             stamp = self._stamps.of(frame.pts, frame.dts)
             seconds = None if stamp is None else stamp * self._unit
             time = self.clock.time(seconds, (getattr(frame, "duration", 0) or 0) * self._unit)
+            self._zero = self.clock.zero if self._zero is None else self._zero
             if frame.is_corrupt:
                 self._count_damage()
             else:
@@ -120,9 +127,8 @@ class Decoder:
             try:
                 for packet in self._container.demux(self._stream, *self._container.streams.audio):
                     if packet.stream.index in self._sound:
-                        at = packet.dts if packet.pts is None else packet.pts
-                        second = int((at or 0) * (packet.time_base or 0))
-                        self._sound[packet.stream.index][second] += packet.size
+                        if packet.size:  # subtle: an empty one, at the end, closes the decoder
+                            self._sound[packet.stream.index].add(packet)
                         continue
                     if packet.is_corrupt:  # the container reports that parts of it are missing
                         self._count_damage()

@@ -8,7 +8,8 @@ readable part of a damaged file is used if it lasts a second; its facts have "da
 Facts: seconds (of frames, to the end of the last one); width and height, in pixels, upright; bytes;
 bitrate, in bit/s, of the whole file; fps; codec; container; holds, languages (of sound) and written
 (in subtitles), of its tracks that are not silent; sound, the share of the seconds that have any;
-created, if it says when; mean, of its pictures; digest of the file, if one picture, or flat
+heard, the levels of each of these tracks (`sound_levels`), "" for an unknown coding; created, if it
+says when; mean, of its pictures; digest of the file, if one picture, or flat
 ones, are shown most of the time.
 
 Cost on one core, relative to PyAV's decoding of all frames, 720 lines at 25 frames a second:
@@ -48,6 +49,7 @@ from neardup.media.frames.frame_spans import (
     still,
     turn_of,
 )
+from neardup.media.frames.sound_levels import Levels, packed, sounding
 from neardup.media.frames.video_prints import DIGEST, VideoPrint
 from neardup.media.pictures import originals
 from neardup.media.pictures.pictures import DAMAGED, TOO_LARGE, RefusedError
@@ -55,7 +57,7 @@ from neardup.reading.decoders import Failure
 from neardup.reading.folder_walk import FoundFile, digest_of, path_id
 from neardup.runtime.program import PROGRAM_ERRORS
 
-VERSION = 6  # of times, pictures and facts: must change if they do
+VERSION = 7  # of times, pictures and facts: must change if they do
 SAMPLES = 32  # frames that are measured, to tell an original from its copies
 MICROSECONDS = 1_000_000
 CODECS = {
@@ -179,9 +181,10 @@ def _facts(
     stream: Any,
     seconds: float,
     size: tuple[int, int],
-    sound: dict[int, int],
+    sound: dict[int, Levels | None],
 ) -> dict[str, Any]:
-    silent = [track for track, of in sound.items() if not of]
+    lasts = {k: seconds if of is None else sounding(of) for k, of in sound.items()}
+    silent = [track for track, of in lasts.items() if not of]
     rate = stream.average_rate or getattr(stream, "guessed_rate", None)
     names = container.format.name.split(",")
     suffix = suffix_of(file.path)[1:]
@@ -195,6 +198,9 @@ def _facts(
         "codec": CODECS.get(stream.codec_context.name, stream.codec_context.name),
         "container": suffix if suffix in names else names[0],
         **tracks_of(container, silent),
-        "sound": round(min(1.0, max(sound.values(), default=0) / max(seconds, 1.0)), 3),
+        "sound": round(min(1.0, max(lasts.values(), default=0) / max(seconds, 1.0)), 3),
+        "heard": [
+            "" if of is None else packed(of) for track, of in sound.items() if track not in silent
+        ],
         "created": "creation_time" in container.metadata,
     }

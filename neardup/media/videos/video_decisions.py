@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from neardup.lines.answer_lines import IDENTICAL, as_decimals
+from neardup.media.frames.sound_levels import SoundStretch, is_other, unpacked
 from neardup.media.pictures import originals
 from neardup.media.pictures.keep_rules import Facts, Rule, add_sidecar, in_order, number, set_cuts
 from neardup.media.videos.alignment import GAP
@@ -114,6 +115,7 @@ def decide(
         words = [
             ONE_PICTURE * ({kept, video} in stills),
             originals.doubt(facts[kept], facts[video]),
+            _other_sound(video, kept, found),
             "not whole" * ((video, kept) in missed),
             "disc" * bool(OF_DISC.search(path_of(ids[video]))),
         ]
@@ -126,6 +128,20 @@ def decide(
         [f"{ids[k]}\t{gone[k]}\n".encode() for k in new if k in gone],
         doubtful,
     )
+
+
+def _other_sound(video: int, kept: int, found: FoundPairs) -> str:
+    """Return why no track of a kept video may be one that a removed video has, or ""."""
+    tracks, others = (found.facts[k].get("heard", [""]) for k in (video, kept))
+    if not all("sound" in found.facts[k].get("holds", ()) for k in (video, kept)):
+        return ""  # what only one of them holds is a doubt by itself
+    if not all(tracks + others):
+        return "not measured"
+    pairs = [pair for pair in found.pairs if {pair.a, pair.b} == {video, kept}]
+    runs = [run if pair.a == video else run.swapped() for pair in pairs for run in pair.runs]
+    where = [SoundStretch(run.a_from, run.a_to, run.b_from, run.rate) for run in runs]
+    removed_tracks, kept_tracks = ([*map(unpacked, of)] for of in (tracks, others))
+    return "other sound" * is_other(removed_tracks, kept_tracks, where)
 
 
 def removed(pairs: Iterable[RankedPair], old: int) -> Iterator[tuple[int, int, str]]:

@@ -14,7 +14,7 @@ import pytest
 
 from neardup.reading.folder_walk import path_id
 from tests.support.cases import in_turn
-from tests.support.drawn_videos import encode, scene
+from tests.support.drawn_videos import encode, scene, with_speech
 from tests.support.engines import NEARDUP, Result, run
 
 FPS, SECONDS = 12, 12.0
@@ -70,6 +70,26 @@ def rows(result: Result, top: Path) -> list[list[str]]:
         [field.replace(f"{top}/", "") for field in line.decode().split("\t")]
         for line in result.out.splitlines()
     ]
+
+
+def test_a_copy_with_another_sound_is_removed_doubtfully(tmp_path: Path) -> None:
+    """Two narrations of one slideshow are no copies; other codings and volumes of one are."""
+    top, shown = tmp_path / "films", filmed(film(1), tmp_path / "mute.mp4")
+    with_speech(shown, top / "a.mp4", 1, bits=128000)
+    with_speech(shown, top / "b again.mkv", 1, "mp3", 0.3, 40000)
+    with_speech(shown, top / "c again.mov", 1, "pcm_s16le", 1.5)
+    with_speech(shown, top / "d again.mkv", 1, "ac3", 0.8)
+    with_speech(shown, top / "e other.mp4", 2)
+    with_speech(shown, top / "f silent.mkv", 1, "mp3", 0.0)
+    result = videos(tmp_path, top, "--output", "removed", "--keep", "prefer:a.mp4")
+    gone = [(path, doubts) for path, kept, _, doubts in rows(result, top) if kept == "a.mp4"]
+    found = {path.partition(".")[0]: doubts.rpartition(",")[2] for path, doubts in gone}
+    again = {f"{name}%20again": "" for name in ("b", "c", "d")}
+    assert found == {
+        **again,
+        "e%20other": "other sound",
+        "f%20silent": "",
+    }
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ from neardup.reading import decoders  # noqa: E402
 from neardup.reading.decoders import Failure, bound_memory, outcomes  # noqa: E402
 from neardup.reading.folder_walk import FoundFile, path_id  # noqa: E402
 from tests.support.drawn_videos import (  # noqa: E402
+    add_sound,
     copied_stream,
     encode,
     remuxed,
@@ -95,13 +96,15 @@ def test_the_facts_name_what_else_a_file_holds(tmp_path: Path) -> None:
     assert facts["languages"] == ["deu", "eng"]
 
 
-def with_sound(path: Path, rate: int, levels: list[int], **metadata: str) -> dict[str, Any]:
+def with_sound(
+    path: Path, rate: int, levels: list[int], codec: str = "aac", **metadata: str
+) -> dict[str, Any]:
     """Return the facts of a video with a level of noise, or 0, for each second of its sound."""
     with av.open(str(path), "w", options={"movflags": "use_metadata_tags"}) as file:
         file.metadata.update(metadata)
         stream: Any = file.add_stream("libx264", rate=25)
         stream.width, stream.height, stream.pix_fmt = 160, 96, "yuv420p"
-        track: Any = file.add_stream("aac", rate=rate, layout="mono")
+        track: Any = file.add_stream(codec, rate=rate, layout="mono")
         for picture in scene(1, 4):
             file.mux(stream.encode(av.VideoFrame.from_ndarray(picture, "rgb24")))
         file.mux(stream.encode(None))
@@ -113,20 +116,20 @@ def hiss(
     file: Any, track: Any, rate: int, levels: list[int], layout: str = "mono", channels: int = 1
 ) -> None:
     """Write noise of a level for each second to a track of sound."""
-    for second, level in enumerate(levels):
-        shape = 1, rate * channels
-        noise = np.random.default_rng(second).normal(0, level, shape).astype(np.int16)
-        sound = av.AudioFrame.from_ndarray(noise, "s16", layout)
-        sound.sample_rate, sound.pts = rate, second * rate
-        file.mux(track.encode(sound))
-    file.mux(track.encode(None))
+    every = [np.random.default_rng(k).normal(0, of, rate) for k, of in enumerate(levels)]
+    add_sound(file, track, np.concatenate(every), rate, layout, channels)
 
 
-@pytest.mark.parametrize("name", ["a.mp4", "a.mkv", "a.ts"])
-def test_how_much_of_a_video_has_sound(name: str, tmp_path: Path) -> None:
-    """A silent track is none; its frames are coded in few bytes."""
+CODED = [("a.mp4", "aac"), ("a.mkv", "aac"), ("a.ts", "aac"), ("a.mkv", "mp3"), ("a.ts", "ac3")]
+CODED += [("a.mkv", "pcm_s16le"), ("a.avi", "pcm_u8"), ("a.avi", "mp3"), ("a.mkv", "flac")]
+
+
+@pytest.mark.parametrize(("name", "codec"), CODED)
+def test_how_much_of_a_video_has_sound(name: str, codec: str, tmp_path: Path) -> None:
+    """A silent track is none, also where it is coded in as many bytes as a loud one."""
     loud, half, silent = [2000] * 4, [2000, 2000], [0] * 4
-    found = [with_sound(tmp_path / name, 16000, levels) for levels in (loud, half, silent)]
+    rate = 16000 if codec == "aac" else 48000
+    found = [with_sound(tmp_path / name, rate, levels, codec) for levels in (loud, half, silent)]
     assert [of["sound"] for of in found] == pytest.approx([1, 0.5, 0], abs=0.26)
     assert found[0]["sound"] > found[1]["sound"] + 0.2
     assert [of["holds"] for of in found] == [["pictures", "sound"]] * 2 + [["pictures"]]
