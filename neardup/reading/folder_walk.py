@@ -34,6 +34,12 @@ NO_FILE = "old paths without a file"  # and are compared
 LEFT_OUT, GONE = "left out by --include or --exclude", "removed meanwhile"
 CLOSED_FOLDER = "folder cannot be read"  # a failure: it may hold pictures
 READ_AT_ONCE = 1 << 20
+# Folders whose files belong together: of programs, and of the libraries of photos and films.
+OF_PACKAGE = re.compile(
+    rb"(?i)(^|[/!])(node_modules|bower_components|(site|dist)-packages|[^/!]+\.(app|appex|bundle|egg|"
+    rb"framework|plugin|xcassets|fcpbundle|(photo|photos|ap|imovie|tv|music)library))[/!]"
+)
+PACKAGE = "package"  # why the removal of such a file, or because of one, is doubtful
 ESCAPED = re.compile(rb"[\0-\x20\x7f%]")
 
 
@@ -242,6 +248,15 @@ def path_id(path: bytes) -> str:
     plain = ESCAPED.sub(lambda found: b"%%%02X" % found[0][0], path)
     text = plain.decode("utf-8", "surrogateescape")
     return re.sub("[\udc80-\udcff]", lambda found: f"%{ord(found[0]) - 0xDC00:02X}", text)
+
+
+def in_package(id_: str) -> bool:
+    """Return whether a file belongs to a program or a library, given its id.
+
+    >>> [in_package(id_) for id_ in ("a/node_modules/b/c.js", "Notes.app/icon.png", "notes.app")]
+    [True, True, False]
+    """
+    return bool(OF_PACKAGE.search(path_of(id_)))
 
 
 PARTS = {"folder": "^(.*/|)", "ext": r"(\.[^./]*|)$"}  # of a path's id

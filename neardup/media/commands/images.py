@@ -66,7 +66,7 @@ from neardup.reading.cache import PICTURES, ResultCache, opened_cache
 from neardup.reading.compressed import kind_by_name
 from neardup.reading.decoders import Outcome, results
 from neardup.reading.fingerprint_lines import HEADER
-from neardup.reading.folder_walk import PART_HELP, FoundFile, Walk, path_id
+from neardup.reading.folder_walk import PACKAGE, PART_HELP, FoundFile, Walk, in_package, path_id
 from neardup.reading.table_rows import FORMATS, LineTable, fields_table
 from neardup.reading.tally import FLAT, NO_PART, Rules, Tally
 from neardup.runtime.flags import flags
@@ -405,8 +405,9 @@ def find(
     doubts: list[str] = []
 
     def doubt(id_: str, kept: str) -> str:
+        package = [PACKAGE] * (in_package(kept) or in_package(id_))
         if kept not in known:  # in a file of hashes
-            return "not measured"
+            return ",".join(["not measured", *package])
         both = known[kept][0], known[id_][0]
         (seen,) = relations(known[id_][1], words_of(known[kept][1])[np.newaxis])
         drawn = max(of.get("paper", 0.0) for of in both) > DRAWN
@@ -414,7 +415,7 @@ def find(
         words += ["marked"] * bool(marked(*both, seen))
         as_is = seen.turned == UPRIGHT and not seen.part
         words += ["colours"] * (as_is and originals.recoloured(*both))
-        words += ["first frame"] * (args.first_frame and both[1].get("frames", 1) > 1)
+        words += ["first frame"] * (args.first_frame and both[1].get("frames", 1) > 1) + package
         return ",".join(dict.fromkeys(",".join(words).strip(",").split(",")))
 
     def doubted(line: bytes) -> bytes:

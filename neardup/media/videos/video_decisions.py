@@ -34,7 +34,7 @@ from neardup.media.videos.runs import (
     VideoPair,
     pair_runs,
 )
-from neardup.reading.folder_walk import path_of
+from neardup.reading.folder_walk import PACKAGE, in_package, path_of
 from neardup.reading.table_rows import fields_table
 from neardup.runtime.program import WireError, shown
 from neardup.runtime.summary import many
@@ -118,6 +118,7 @@ def decide(
             _other_sound(video, kept, found),
             "not whole" * ((video, kept) in missed),
             "disc" * bool(OF_DISC.search(path_of(ids[video]))),
+            PACKAGE * (in_package(ids[video]) or in_package(ids[kept])),
         ]
         doubts = ",".join(filter(None, words))
         gone[video] = f"{ids[kept]}\t{share}\t{doubts}"

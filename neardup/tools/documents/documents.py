@@ -36,7 +36,7 @@ from neardup.reading.cache import ResultCache, Store, opened_cache
 from neardup.reading.cleaning import beside_text
 from neardup.reading.decoders import Failure
 from neardup.reading.fingerprint_lines import FINGERPRINTS
-from neardup.reading.folder_walk import Walk, path_id, path_of
+from neardup.reading.folder_walk import Walk, in_package, path_id, path_of
 from neardup.reading.shingling import Shingler, canonical
 from neardup.reading.table_rows import LineTable, fields_table, json_row
 from neardup.reading.tally import BODY_ALONE, FEW_WORDS, NO_PART, TEXT_ALONE, Rules, Tally
@@ -229,7 +229,7 @@ def find(
     more: Iterable[bytes] = ()
     with ExitStack() as stack:
         sink, removed = None, lines.with_name("removed")
-        if kept and unread:
+        if kept and (unread or options.against):
             if args.removed:
                 opened = file_answer("--removed", args.removed, [], REMOVED)
                 sink = stack.enter_context(opened)
@@ -271,9 +271,12 @@ class AnswerLines:
                     yield line if self.walk.knows(path) else self._in_archive(path)
 
     def _lacks(self, line: bytes) -> bool:
-        """Count a line, of a removed id and the kept one, if the kept document has less."""
+        """Count a line, of a removed id and the kept one, if the kept document has less.
+
+        A file of a program or a library is not removed, nor is another one for its sake.
+        """
         gone, by = line.decode().split()[:2]
-        less = not self.unread.get(gone, NONE) <= self.unread.get(by, NONE)
+        less = not self.unread.get(gone, NONE) <= self.unread.get(by, NONE) or in_package(by)
         self.partly += less
         return less
 
@@ -292,7 +295,7 @@ class AnswerLines:
             said += f"{many(len(self.archives), 'archives')} instead" if self.kept else "only files"
         if self.partly:
             said += f"; {self.partly:,} {'removed' if self.kept else 'of them'} with attachments, "
-            said += "pictures, links, repeats or headers that the kept one lacks: "
+            said += "pictures, links, repeats or headers that the kept one lacks, or in packages: "
             said += "-0 prints them, too" if self.kept else "-0 leaves them out"
         return said
 
@@ -392,7 +395,8 @@ class DocumentFiles:
             order = frozenset() if cut else order_of_repeats(document.text, settings)
             if order:
                 tally.leave_out(FEW_WORDS, document.path)
-            if more := document.unread | document.sent | order:
+            alone = frozenset([id_.encode()] * in_package(id_))  # which no other one has
+            if more := document.unread | document.sent | order | alone:
                 unread[id_] = more
         if document.sent and not headers and settings.output in REMOVALS:
             tally.leave_out(BODY_ALONE, document.path)

@@ -43,6 +43,10 @@ DOUBTS = {  # what `originals` finds, in plain words
     "one picture": "of one picture, with other sound",
     "speed": "played at another speed",
 }
+OF_BOTH = {
+    "colours": "the two differ in colours",
+    "package": "one of the two belongs to a program or a library",
+}
 # Control characters, marks of direction (which can disguise a text), surrogates.
 UNSEEN = re.compile(
     "[\0-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -125,10 +129,10 @@ def doubt_text(words: str) -> str:
     'doubtful: the kept one may be mirrored, without sound; the two differ in colours'
     """
     found = [re.sub("^no ", "without ", word) for word in words.split(",")]
-    changes = [DOUBTS.get(word, word) for word in found if word != "colours"]
-    colours = ["the two differ in colours"] * ("colours" in found)
+    changes = [DOUBTS.get(word, word) for word in found if word not in OF_BOTH]
+    both = [OF_BOTH[word] for word in found if word in OF_BOTH]
     kept = [f"the kept one may be {', '.join(changes)}"] if changes else []
-    return f"doubtful: {'; '.join([*kept, *colours])}"
+    return f"doubtful: {'; '.join([*kept, *both])}"
 
 
 def duration(seconds: float) -> str:

@@ -441,6 +441,20 @@ def test_a_removal_for_an_old_picture_that_was_changed_is_doubtful(tmp_path: Pat
     assert line.endswith(b"\tframed\t")
 
 
+@pytest.mark.parametrize("folder", ["Photos.photoslibrary/originals", "web/node_modules/x"])
+def test_a_file_of_a_program_or_library_and_its_copy_are_doubtful(
+    folder: str, tmp_path: Path
+) -> None:
+    for name in (folder, "own"):
+        saved(drawing(1), tmp_path / "a" / name / "x.png")
+    for first, other in ((folder, "own"), ("own", folder)):
+        words = ["--output=removed", f"--keep=prefer:^a/{first}/", "--no-cache", "a"]
+        result = succeed([*NEARDUP, "images", *words], tmp_path, cwd=tmp_path)
+        fields = f"a/{other}/x.png", f"a/{first}/x.png", "1.000000", "package", ""
+        assert result.out.decode().rstrip("\n").split("\t") == [*fields]
+        assert "1 picture removed, 1 of them doubtful" in result.err
+
+
 def test_a_packed_file_that_was_cut_is_refused(sides: Path) -> None:
     made = [*NEARDUP, "images", "old", "--output=fingerprints", "--no-cache", "-o", "a cut.gz"]
     succeed(made, sides, cwd=sides)

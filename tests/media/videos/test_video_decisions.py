@@ -238,6 +238,17 @@ def test_a_file_of_a_disc_is_removed_with_a_doubt(name: str) -> None:
     assert line.split(b"\t")[3] == (b"\n" if name == "film.vob" else b"disc\n")
 
 
+@pytest.mark.parametrize(
+    ("kept", "removed"), [("a.mkv", "My.app/b.mkv"), ("Films.imovielibrary/b.mkv", "a.mkv")]
+)
+def test_a_file_of_a_program_or_library_and_its_copy_are_doubtful(kept: str, removed: str) -> None:
+    """Without its file a program may break; and with the program, the kept copy is removed."""
+    videos = FoundPairs([kept, removed], [facts(), facts()], [60.0] * 2, 0, [pair(0, 1)], [])
+    decision = decide(videos, keep_rules(f"prefer:^{kept}"), 0.8, False)
+    assert decision.removed[0].endswith(b"\tpackage\n")
+    assert decision.doubtful == 1
+
+
 @pytest.mark.parametrize("keep", ["max:bytes", "min:bytes", "min:seconds"])
 @pytest.mark.parametrize("old", [0, 1], ids=["new", "old"])
 def test_a_whole_video_is_never_removed_for_its_crop(keep: str, old: int) -> None:

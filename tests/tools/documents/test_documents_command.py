@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import zipfile
@@ -372,6 +373,28 @@ def test_grids_of_a_few_words_are_copies_only_if_their_order_is_the_same(tmp_pat
     names = ("a.txt", "x.txt", "b.txt", "d.txt")
     assert kept.out == b"".join(os.fsencode(top / name) + b"\0" for name in names)
     assert "in any order" not in documents(tmp_path, "--output=lines", top).err
+
+
+def test_files_of_programs_and_their_copies_are_kept_from_xargs(tmp_path: Path) -> None:
+    """A program may break without its file; and its folder may be deleted with the kept copy."""
+    top = tmp_path / "home"
+    names = ["a/node_modules/x/note.txt", "a/o.txt", "b/o.txt", "c/My.app/Contents/o.txt"]
+    for number, name in enumerate(names):
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text(f"{TEXT} {TEXT[::-1]} {'x' * (number // 3)}" if number else TEXT)
+    (top / "z.txt").write_text(TEXT)
+    words = "--output=removed", "--threshold=0.7", top
+    assert documents(tmp_path, *words).out.count(b"\n") == 3  # z.txt, b/o.txt, c/…/o.txt
+    removed = documents(tmp_path, "-0", *words)
+    assert removed.out == os.fsencode(top / "b/o.txt") + b"\0"
+    assert re.search("2 of them with attachments.* or in packages: -0 leaves", removed.err)
+    kept = documents(tmp_path, "-0", "--output=kept", *words[1:]).out.split(b"\0")[:-1]
+    assert {*kept} == {os.fsencode(top / name) for name in [*names[:2], names[3], "z.txt"]}
+    old = tmp_path / "old.jsonl"
+    documents(tmp_path, "--output=lines", "-o", old, top / "a/node_modules")
+    against = "-0", "--against", old, top / "z.txt"
+    assert documents(tmp_path, "--output=removed", *against).out == b""
+    assert documents(tmp_path, "--output=kept", *against).out == os.fsencode(top / "z.txt") + b"\0"
 
 
 def test_what_a_page_shows_besides_text_keeps_it_from_xargs(tmp_path: Path) -> None:
