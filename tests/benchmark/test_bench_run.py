@@ -19,6 +19,7 @@ from bench.contestants import CONTESTANTS, OURS
 from bench.run import add_earlier, save, turns
 from bench.workloads import QUICK_WORKLOADS, WORKLOADS, Workload
 from tests.support.bench_results import a_run, written
+from tests.support.engines import a_file
 
 pytestmark = pytest.mark.slow
 
@@ -30,14 +31,12 @@ TRUTH = b"a\tb\t1.000000\nb\tc\t0.950000\nx\ty\t0.900000\n"
 
 @pytest.fixture
 def truth(tmp_path: Path) -> Path:
-    path = tmp_path / "truth.tsv"
-    path.write_bytes(TRUTH)
+    path = a_file(tmp_path / "truth.tsv", TRUTH)
     return path
 
 
 def judged(tmp_path: Path, truth: Path, prints: str, answer: bytes) -> bench.answer_quality.Quality:
-    output = tmp_path / "answer.tsv"
-    output.write_bytes(answer)
+    output = a_file(tmp_path / "answer.tsv", answer)
     return quality(prints, output, truth)
 
 
@@ -82,8 +81,7 @@ def test_nothing_is_no_answer() -> None:
 
 
 def test_the_curve_counts_by_similarity(tmp_path: Path, truth: Path) -> None:
-    output = tmp_path / "answer.tsv"
-    output.write_bytes(b"a\tb\t1.000000\n")
+    output = a_file(tmp_path / "answer.tsv", b"a\tb\t1.000000\n")
     met = quality("pairs", output, truth, curve=True).met
     assert met == {"0.900000": [0, 1], "0.950000": [0, 1], "1.000000": [1, 1]}
 

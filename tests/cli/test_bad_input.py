@@ -25,6 +25,7 @@ from tests.support.engines import (
     MAPPER,
     RUN_LOCAL,
     VIDEOS,
+    a_file,
     environment,
     in_order,
     refuse,
@@ -97,8 +98,7 @@ def test_bad_lines_are_counted_and_shown(
     command: list[str], line_end: bytes, tmp_path: Path
 ) -> None:
     data, bad = videos_with_bad_lines(line_end)
-    path = tmp_path / "ein Pfad ü.txt"
-    path.write_bytes(data)
+    path = a_file(tmp_path / "ein Pfad ü.txt", data)
     result = succeed([*command, path], tmp_path)
     assert len(result.messages()) == (13 if "-v" in command else 10)
     for message, (line, reason) in zip(result.messages(), bad):
@@ -129,8 +129,7 @@ def test_strict_stops_at_the_first_bad_line(
 @pytest.mark.slow
 def test_strict_in_mrjob_local(tmp_path: Path) -> None:
     """With --strict, the second of two mrjob tasks numbers a bad line from the file's start."""
-    path = tmp_path / "bad.txt"
-    path.write_bytes(GOOD * 20 + b"bad x\n")
+    path = a_file(tmp_path / "bad.txt", GOOD * 20 + b"bad x\n")
     result = refuse([*LOCAL, "--strict", path], tmp_path, code=1)
     (message,) = result.messages()
     assert f"{path}: line 61: not an integer: 'bad x'" in message
@@ -138,8 +137,7 @@ def test_strict_in_mrjob_local(tmp_path: Path) -> None:
 
 def test_strict_says_so_once(tmp_path: Path) -> None:
     """With --strict, only one message is printed, although every mapper reads bad lines."""
-    path = tmp_path / "bad.txt"
-    path.write_bytes(b"bad %b\n" % (b"x" * 1000) * 4000)
+    path = a_file(tmp_path / "bad.txt", b"bad %b\n" % (b"x" * 1000) * 4000)
     result = refuse([*JOBS_2, "--strict", path], tmp_path, code=1)
     assert len(result.err.splitlines()) == 1, result.err
     assert not result.left
@@ -200,8 +198,7 @@ def test_ids_that_come_again(command: list[str], tmp_path: Path) -> None:
 
 @in_turn(1, command=QUICK, data={"empty": b"", "blank": b" \t\r\n\n\n"})
 def test_no_records_at_all(command: list[str], data: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "empty.txt"
-    path.write_bytes(data)
+    path = a_file(tmp_path / "empty.txt", data)
     result = succeed([*command, path], tmp_path)
     assert result.out == b""
     assert result.count("records") == 0
@@ -210,8 +207,7 @@ def test_no_records_at_all(command: list[str], data: bytes, tmp_path: Path) -> N
 
 @each("run_local", "inline")
 def test_an_empty_result_says_so(command: list[str], tmp_path: Path) -> None:
-    path = tmp_path / "apart.txt"
-    path.write_bytes(b"a 1 2 3\nb 4 5 6\n")
+    path = a_file(tmp_path / "apart.txt", b"a 1 2 3\nb 4 5 6\n")
     result = succeed([*command, path], tmp_path)
     assert result.out == b""
     assert "No two records are similar enough" in result.err
@@ -230,8 +226,7 @@ def test_a_file_that_is_none(command: list[str], wrong: str, tmp_path: Path) -> 
 
 @in_turn(1, command=QUICK, form=["text", "shingles"])
 def test_noise(command: list[str], form: str, tmp_path: Path) -> None:
-    path = tmp_path / "noise.txt"
-    path.write_bytes(GOOD + random.Random(2).randbytes(200_000) + b"\n" + GOOD)
+    path = a_file(tmp_path / "noise.txt", GOOD + random.Random(2).randbytes(200_000) + b"\n" + GOOD)
     result = succeed([*command, "--input", form, "--max-bad=1", path], tmp_path)
     assert result.count("bad lines") > 100
     if command is not MAPPER:

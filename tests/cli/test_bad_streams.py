@@ -23,6 +23,7 @@ from tests.support.engines import (
     RUN_LOCAL,
     SHARE_KEYS,
     VIDEOS,
+    a_file,
     environment,
     in_order,
     refuse,
@@ -39,8 +40,7 @@ Stages = dict[str, tuple[list[str], bytes]]
 def stages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[str], bytes]]:
     """Return, by name, commands and their standard input; each prints more than a pipe holds."""
     folder = tmp_path_factory.mktemp("stages")
-    path = folder / "copies.txt"
-    path.write_bytes(b"".join(b"copy%06d 1 2 3 4 5\n" % i for i in range(400)))
+    path = a_file(folder / "copies.txt", b"".join(b"copy%06d 1 2 3 4 5\n" % i for i in range(400)))
     keyed = in_order(succeed([*MAPPER, path], folder).out)
     pairs = in_order(succeed(REDUCER, folder, keyed).out)
     return {
@@ -161,8 +161,7 @@ def test_what_never_ends_is_refused(command: list[str], tmp_path: Path) -> None:
 def test_a_packed_file_without_a_line_end_is_refused(tmp_path: Path) -> None:
     """A file that unpacks to 1,024 MiB without a line end is refused: it could be many GB."""
     mebibyte = gzip.compress(bytes(1 << 20))
-    path = tmp_path / "zeros.gz"
-    path.write_bytes(mebibyte * 1100)
+    path = a_file(tmp_path / "zeros.gz", mebibyte * 1100)
     for command in [*MAPPER], [*KEEP, "--decided=/dev/null"]:
         words = ["sh", "-c", 'ulimit -v 4000000; exec "$@" > /dev/null', "sh", *command, path]
         refuse(words, tmp_path, "zeros.gz: line 1: no line end in 1,024 MiB", code=1, process=True)
@@ -173,8 +172,7 @@ def test_a_packed_file_without_a_line_end_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", [[*RUN_LOCAL, "--output=kept"], MAPPER, COUNT_MAP, KEEP_NONE])
 def test_standard_output_that_is_an_input(command: list[str], to: str, tmp_path: Path) -> None:
     """The answer was written into the input before that was refused."""
-    file = tmp_path / "file"
-    file.write_bytes(GOOD)
+    file = a_file(tmp_path / "file", GOOD)
     (tmp_path / "link").symlink_to(file)
     name = "-" if to.startswith("<") else str(file)
     line = f"{shlex.join(map(str, [*command, name]))} {to.format(file)}"

@@ -24,6 +24,7 @@ from tests.support.engines import (
     MAPPER,
     NEARDUP,
     RUN_LOCAL,
+    a_file,
     refuse,
     run,
     succeed,
@@ -97,8 +98,7 @@ def test_lines_that_look_like_nothing(tmp_path: Path) -> None:
 
 
 def test_rows_whose_values_are_wrong_look_like_what_they_are(tmp_path: Path) -> None:
-    path = tmp_path / "in.csv"
-    path.write_bytes(b"id,text\n1,\n2,\n3,to be\n")
+    path = a_file(tmp_path / "in.csv", b"id,text\n1,\n2,\n3,to be\n")
     result = refuse([*RUN_LOCAL, path], tmp_path, "2 of 3 lines could not be read", code=1)
     assert "look like" not in result.err
 
@@ -151,8 +151,7 @@ def test_a_share_of_bad_lines(
 ) -> None:
     """A share of bad lines above --max-bad changes the exit code, but the answer is printed."""
     good, bad, flags, code = case
-    path = tmp_path / "some.txt"
-    path.write_bytes(some_bad(good, bad))
+    path = a_file(tmp_path / "some.txt", some_bad(good, bad))
     result = run([*command, *flags.split(), path], tmp_path)
     assert result.code == code, result.err
     assert bool(result.out) == bool(good)
@@ -201,8 +200,7 @@ MAGIC = {
 
 @in_turn(1, what=list(MAGIC), way=["file", "stdin", "tune"])
 def test_the_first_bytes_tell(what: str, way: str, tmp_path: Path) -> None:
-    path = tmp_path / "in.txt"
-    path.write_bytes(MAGIC[what])
+    path = a_file(tmp_path / "in.txt", MAGIC[what])
     command = [*NEARDUP, "tune"] if way == "tune" else MAPPER
     words = [*command, "-" if way == "stdin" else path]
     result = refuse(words, tmp_path, code=1, stdin=MAGIC[what] if way == "stdin" else b"")
@@ -213,8 +211,7 @@ def test_the_first_bytes_tell(what: str, way: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_first_bytes_of_a_task_tell(tmp_path: Path) -> None:
-    path = tmp_path / "in.txt"
-    path.write_bytes(gzip.compress(SHINGLES))
+    path = a_file(tmp_path / "in.txt", gzip.compress(SHINGLES))
     for command in INLINE, LOCAL:
         result = run([*command, path], tmp_path)
         assert result.code == 1
@@ -225,8 +222,7 @@ def test_the_first_bytes_of_a_task_tell(tmp_path: Path) -> None:
 
 
 def test_a_document(tmp_path: Path) -> None:
-    path = tmp_path / "table.xlsx"
-    path.write_bytes(MAGIC["zip"])
+    path = a_file(tmp_path / "table.xlsx", MAGIC["zip"])
     refuse([*RUN_LOCAL, path], tmp_path, "is a document, to save as CSV or plain text", code=1)
 
 

@@ -14,6 +14,7 @@ from tests.support.engines import (
     NEARDUP,
     RUN_LOCAL,
     Input,
+    a_file,
     in_order,
     mrjob,
     pipe,
@@ -32,8 +33,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def converted(path: Path, tmp: Path, *flags: str) -> Path:
-    out = tmp / "converted.jsonl"
-    out.write_bytes(succeed([*NEARDUP, "convert", *flags, path], tmp).out)
+    out = a_file(tmp / "converted.jsonl", succeed([*NEARDUP, "convert", *flags, path], tmp).out)
     return out
 
 
@@ -60,8 +60,7 @@ def test_text_is_converted_too(pairs: bytes, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_rows_without_ids_get_their_numbers(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_bytes(b"n,text\n1,to be or not\nbad\n\n2,to be or not\n3,\n")
+    path = a_file(tmp_path / "a.csv", b"n,text\n1,to be or not\nbad\n\n2,to be or not\n3,\n")
     pairs = succeed([*RUN_LOCAL, path], tmp_path).out
     assert pairs == b"1\t4\t1.000000\n"
     result = run([*NEARDUP, "convert", path], tmp_path)
@@ -82,8 +81,7 @@ def test_rows_without_ids_get_their_numbers(tmp_path: Path) -> None:
 
 
 def test_a_table_without_names_is_converted(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_bytes(b"1,en,a b\n2,en,c d\n")
+    path = a_file(tmp_path / "a.csv", b"1,en,a b\n2,en,c d\n")
     done = succeed([*NEARDUP, "convert", "--id=1", "--text=3,2", path], tmp_path)
     assert [json.loads(line) for line in done.out.splitlines()] == [
         {"id": "1", "text": "a b\nen"},
@@ -97,8 +95,7 @@ def test_what_json_lines_are_converted_to(tmp_path: Path) -> None:
         b'{"text": {"id": 7}, "id": 0}',
         b'{"\\u0000flaw": [1], "\\u0000row": 2, "id": "a"}',
     ]
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(b"\n".join([*rows, b"{}", b"bad", b"[]", b"[", b'"\xff"']))
+    path = a_file(tmp_path / "a.jsonl", b"\n".join([*rows, b"{}", b"bad", b"[]", b"[", b'"\xff"']))
     result = succeed([*NEARDUP, "convert", path], tmp_path)
     expected = [*map(json.loads, rows), {"id": "a.jsonl:4"}]
     assert list(map(json.loads, result.out.splitlines())) == expected
@@ -143,8 +140,7 @@ def test_an_id_is_converted_to_what_a_run_takes_it_for(tmp_path: Path) -> None:
 
 
 def test_a_bad_line_is_shown_without_its_end(tmp_path: Path) -> None:
-    path = tmp_path / "bad.txt"
-    path.write_bytes(b"a\r\nb\rc\nd to be\r\n")
+    path = a_file(tmp_path / "bad.txt", b"a\r\nb\rc\nd to be\r\n")
     result = run([*NEARDUP, "convert", "--input=text", path], tmp_path)
     assert result.err.splitlines()[:3] == [
         f"convert: {path}: line {number}: no shingles: {shown!r}"

@@ -14,7 +14,7 @@ from neardup.lines.answer_lines import format_decided
 from neardup.reading.blocks import InputFile, first_place, numbered, read_files
 from neardup.reading.input_format import InputFormat
 from neardup.runtime.program import StageError, UsageError
-from tests.support.engines import RUN_LOCAL, succeed
+from tests.support.engines import RUN_LOCAL, a_file, succeed
 
 LIMIT = 1 << 20
 HEADED = {
@@ -137,8 +137,7 @@ def test_fewer_files_than_were_decided_on(tmp_path: Path) -> None:
 def check(tmp: Path, form: InputFormat, **files: bytes) -> None:
     found = []
     for name, data in files.items():
-        path = tmp / name.replace("_", ".")
-        path.write_bytes(data)
+        path = a_file(tmp / name.replace("_", "."), data)
         found.append(InputFile(str(path), path.name, 0))
     check_one_answer(form, found)
 
@@ -169,7 +168,6 @@ def test_those_that_cannot(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("data", [b"a 1 2\nb 1 2", b"a 1 2\n\nb 1 2\r\n", b"a 1 2\nb 1 2\nc 1 2"])
 def test_the_last_line_may_go_and_have_no_end(data: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes(data)
+    path = a_file(tmp_path / "a.txt", data)
     command = [*RUN_LOCAL, "--output=kept", path]
     assert succeed(command, tmp_path).out.replace(b"\n\n", b"\n") == b"a 1 2\n"

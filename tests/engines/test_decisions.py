@@ -35,6 +35,7 @@ from tests.support.engines import (
     VIDEOS,
     Deciding,
     Input,
+    a_file,
     counts_of,
     in_order,
     run,
@@ -296,8 +297,7 @@ def test_standard_input(engine: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @in_turn(1, engine=list(DECIDING), data=[b"", b"\na 1 2\nb 3\n", b"bad\na 1\n"])
 def test_nothing_to_decide(engine: str, data: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "few.txt"
-    path.write_bytes(data)
+    path = a_file(tmp_path / "few.txt", data)
     for output in ("kept", "clusters"):
         found = DECIDING[engine](Input(b"", [str(path)]), [f"--output={output}"], tmp_path)
         assert found == (data if output == "kept" else b"")
@@ -307,8 +307,7 @@ def test_nothing_to_decide(engine: str, data: bytes, tmp_path: Path) -> None:
 @every_engine
 def test_the_same_file_twice(engine: str, tmp_path: Path) -> None:
     """Lines of a file that is given twice are separate records, and the copies are removed."""
-    path = tmp_path / "some.txt"
-    path.write_bytes(b"a 1 2\n\nb 3 4\n")
+    path = a_file(tmp_path / "some.txt", b"a 1 2\n\nb 3 4\n")
     given = Input(b"", [str(path)] * 2)
     assert DECIDING[engine](given, ["--output=kept"], tmp_path) == b"a 1 2\n\nb 3 4\n\n"
     if engine == "pipe":  # whose programs read one part of the input each
@@ -324,8 +323,7 @@ def test_the_same_file_twice(engine: str, tmp_path: Path) -> None:
 @every_engine
 def test_an_id_twice(engine: str, tmp_path: Path) -> None:
     """Records with one id are compared like any others: equal and similar sets are removed."""
-    path = tmp_path / "twice.txt"
-    path.write_bytes(b"a 1 2 3 4 5\na 7\na 5 4 3 2 1\na 1 2 3 4\nb 7\n")
+    path = a_file(tmp_path / "twice.txt", b"a 1 2 3 4 5\na 7\na 5 4 3 2 1\na 1 2 3 4\nb 7\n")
     given, flags = Input(b"", [str(path)]), EXACT
     kept = DECIDING[engine](given, [*flags, "--output=kept"], tmp_path)
     assert kept == b"a 1 2 3 4 5\na 7\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cases import in_turn
-from tests.support.engines import INLINE, MAPPER, NEARDUP, RUN_LOCAL, refuse, run, succeed
+from tests.support.engines import INLINE, MAPPER, NEARDUP, RUN_LOCAL, a_file, refuse, run, succeed
 
 TEXTS = ['to be, or; not|to\tbe "x"\r\nthat is: ', "caf\u00e9 au lait", "x"]
 ROWS = [("a", TEXTS[0]), ("b", TEXTS[0]), ("c", TEXTS[1]), ("d", TEXTS[2]), ("e", TEXTS[1])]
@@ -30,8 +30,7 @@ def table(rows: list[tuple[str, str]], delimiter: str, end: str = "\r\n") -> str
 @pytest.mark.first_case
 @in_turn(1, delimiter=list(DELIMITERS), end=["\r\n", "\n"], jobs=["1", "2"])
 def test_a_delimiter(delimiter: str, end: str, jobs: str, tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_bytes(table(ROWS, DELIMITERS[delimiter], end).encode())
+    path = a_file(tmp_path / "a.csv", table(ROWS, DELIMITERS[delimiter], end).encode())
     words = [*RUN_LOCAL, "--delimiter", delimiter, "--jobs", jobs, path]
     assert succeed(words, tmp_path).out == b"a\tb\t1.000000\nc\te\t1.000000\n"
     kept = succeed([*words, "--output=kept"], tmp_path).out
@@ -103,8 +102,7 @@ def in_kind(name: str, rows: list[tuple[str, str]]) -> str:
 def test_an_encoding(kind: str, encoding: str, tmp_path: Path) -> None:
     encoding, marked = encoding.removesuffix(" mark"), encoding.endswith(" mark")
     mark = MARKED[encoding] if marked else b""
-    path = tmp_path / kind
-    path.write_bytes(mark + in_kind(kind, ROWS).encode(encoding))
+    path = a_file(tmp_path / kind, mark + in_kind(kind, ROWS).encode(encoding))
     words = [*RUN_LOCAL, *(["--input=text"] * (kind == "a.txt")), path]
     words += [] if marked else [f"--encoding={encoding}"]
     assert succeed(words, tmp_path).out == b"a\tb\t1.000000\nc\te\t1.000000\n"
@@ -118,8 +116,7 @@ def test_an_encoding(kind: str, encoding: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
 def test_other_programs(encoding: str, tmp_path: Path) -> None:
     """mapper.py, `convert`, `index` and run_local.sh -o read a `;` table in Latin-1 or UTF-16."""
-    path = tmp_path / "a.csv"
-    path.write_bytes(table(ROWS, ";").encode(encoding))
+    path = a_file(tmp_path / "a.csv", table(ROWS, ";").encode(encoding))
     flags = ["--delimiter=;", *(["--encoding=latin-1"] * (encoding == "latin-1"))]
     assert succeed([*MAPPER, *flags, path], tmp_path).out.count(b"\n") > 0
     converted = succeed([*NEARDUP, "convert", *flags, path], tmp_path).out
@@ -130,8 +127,7 @@ def test_other_programs(encoding: str, tmp_path: Path) -> None:
     assert [tuple(json.loads(line).values()) for line in lines] == KEPT
     index = tmp_path / "index"
     succeed([*NEARDUP, "index", *flags, path, "--to", index], tmp_path)
-    new = tmp_path / "new.csv"
-    new.write_text(f"id,text\nn,{TEXTS[1]}\n", "utf-8")
+    new = a_file(tmp_path / "new.csv", f"id,text\nn,{TEXTS[1]}\n")
     found = succeed([*RUN_LOCAL, "--input=csv", "--against", index, new], tmp_path).out
     assert found == b"n\tc\t1.000000\told\nn\te\t1.000000\told\n"
 
@@ -141,8 +137,7 @@ def test_many_rows_in_utf_16(tmp_path: Path) -> None:
     """Characters of two and four bytes are read across the ends of blocks."""
     rows = [(f"r{i}", f"\U0001f600 w{i} caf\u00e9 \u4e2d{i}") for i in range(20000)]
     twice = [row for id_, text in rows for row in ((id_, text), (f"{id_}b", text))]
-    path = tmp_path / "a.csv"
-    path.write_bytes(codecs.BOM_UTF16_BE + table(twice, ",").encode("utf-16-be"))
+    path = a_file(tmp_path / "a.csv", codecs.BOM_UTF16_BE + table(twice, ",").encode("utf-16-be"))
     words = [*RUN_LOCAL, "--exact", "--threshold=1", "--jobs=2", "--output=kept", path]
     kept = succeed(words, tmp_path).out
     assert kept == codecs.BOM_UTF16_BE + table(rows, ",").encode("utf-16-be")
@@ -179,8 +174,7 @@ def test_rows_that_are_not_in_the_encoding(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_halves_of_characters_in_utf_16(tmp_path: Path) -> None:
     text = "a to be\nb to be\nc \ud83d x\nd \ufffd x\n".encode("utf-16-le", "surrogatepass")
-    path = tmp_path / "a.txt"
-    path.write_bytes(codecs.BOM_UTF16_LE + text)
+    path = a_file(tmp_path / "a.txt", codecs.BOM_UTF16_LE + text)
     words = [*RUN_LOCAL, "--input=text", path]
     assert succeed(words, tmp_path).out == b"a\tb\t1.000000\nc\td\t1.000000\n"
     assert (
@@ -272,8 +266,7 @@ def test_one_mark_in_one_answer(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_characters_with_two_forms(tmp_path: Path) -> None:
     """Both codes of ≒ in cp932, JIS's and NEC's, are read, but --output=kept is refused."""
-    path = tmp_path / "a.txt"
-    path.write_bytes(b"a \x87\x90\nb \x81\xe0\n")
+    (tmp_path / "a.txt").write_bytes(b"a \x87\x90\nb \x81\xe0\n")
     words = [*RUN_LOCAL, "--input=text", "--encoding=cp932", "a.txt"]
     assert succeed(words, tmp_path, cwd=tmp_path).out == b"a\tb\t1.000000\n"
     result = run([*words, "--output=kept"], tmp_path, cwd=tmp_path)
@@ -282,8 +275,7 @@ def test_characters_with_two_forms(tmp_path: Path) -> None:
 
 
 def test_tasks_read_utf_8(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(in_kind("a.jsonl", ROWS).encode("utf-16"))
+    path = a_file(tmp_path / "a.jsonl", in_kind("a.jsonl", ROWS).encode("utf-16"))
     refuse([*INLINE, path], tmp_path, "is text in UTF-16, to write in UTF-8", code=1)
 
 
@@ -319,8 +311,7 @@ def escaped(number: int, end: str) -> list[str]:
 def test_escaped_quotes(end: str, jobs: str, tmp_path: Path) -> None:
     """Kept rows have their bytes, and are whole in other formats; without --escape it stops."""
     rows = escaped(3000, end)
-    path = tmp_path / "a.csv"
-    path.write_bytes(f"id,text{end}{''.join(rows)}".encode())
+    path = a_file(tmp_path / "a.csv", f"id,text{end}{''.join(rows)}".encode())
     flags = ["--shingle=word:1", "--threshold=1", "--exact", "--jobs", jobs, "--output=kept"]
     refuse([*NEARDUP, "run", *flags, path], tmp_path, "; add: --escape '\\'; or", code=1)
     flags = ["--escape", "\\", *flags]
@@ -340,8 +331,7 @@ def test_escaped_quotes(end: str, jobs: str, tmp_path: Path) -> None:
     assert list(map(json.loads, table)) == found
     rest = succeed([*NEARDUP, "convert", "--escape", "\\", path], tmp_path).out.splitlines()
     assert [json.loads(line) for line in rest[:3000]] == found
-    test = tmp_path / "t.csv"
-    test.write_bytes(f"id,text{end}{rows[7]}".encode())
+    test = a_file(tmp_path / "t.csv", f"id,text{end}{rows[7]}".encode())
     words = [*NEARDUP, "leaks", "--escape", "\\", "--shingle=word:3", "--output=clean", path]
     clean = succeed([*words, "--test", test], tmp_path).out
     assert clean == f"id,text{end}{''.join(rows[:7] + rows[8:3007] + rows[3008:])}".encode()

@@ -23,6 +23,7 @@ from tests.support.engines import (
     RUN_LOCAL,
     VIDEOS,
     Input,
+    a_file,
     in_order,
     run,
     succeed,
@@ -87,8 +88,7 @@ def texts(folder: Path) -> tuple[Input, bytes]:
         lines.append(f"t{i}{separator}{rng.choice([shown, shown.upper()])}\n".encode())
         folded = [word.casefold() for word in text]
         records.append((b"t%d" % i, frozenset(zip(folded, folded[1:]))))
-    path = folder / "texts.txt"
-    path.write_bytes(b"".join(lines))
+    path = a_file(folder / "texts.txt", b"".join(lines))
     return Input(b"".join(lines), [str(path)]), pair_lines(records, "0.8")
 
 
@@ -189,8 +189,7 @@ def test_files_of_several_members(
     """Compressed files of several members, as made by `cat a.gz b.gz` or pbzip2, are read."""
     pack, suffix = packed
     data = VIDEOS.read_bytes()
-    path = tmp_path / f"videos{suffix}"
-    path.write_bytes(pack(data[:400_000]) + pack(data[400_000:]))
+    path = a_file(tmp_path / f"videos{suffix}", pack(data[:400_000]) + pack(data[400_000:]))
     assert in_order(succeed([*command, path], tmp_path).out) == ANSWER.read_bytes()
 
 

@@ -19,7 +19,7 @@ from neardup.similarity.measures import Threshold, six_decimals
 from neardup.stages import pairs_in_memory
 from tests.support.cases import crossed, in_turn
 from tests.support.drawn import record_lines
-from tests.support.engines import IN_FILES, RUN_LOCAL, VIDEOS, succeed
+from tests.support.engines import IN_FILES, RUN_LOCAL, VIDEOS, a_file, succeed
 
 THRESHOLDS = ["0.95", "0.9", "0.8", "0.7"]
 
@@ -58,8 +58,7 @@ COPIES = [b"c%d %s" % (i, b" ".join(b"%d" % n for n in range(i // 3, 40))) for i
 
 def both(flags: list[str], data: bytes, tmp_path: Path) -> tuple[bytes, str]:
     """Return what a run prints with and without a join in memory, and the names of its steps."""
-    path = tmp_path / "sets.txt"
-    path.write_bytes(data)
+    path = a_file(tmp_path / "sets.txt", data)
     here = succeed([*RUN_LOCAL, *flags, "-v", path], tmp_path)
     assert succeed([*RUN_LOCAL, *flags, *IN_FILES, path], tmp_path).out == here.out
     return here.out, here.err.splitlines()[-1]
@@ -133,8 +132,7 @@ def test_different_sets_with_one_sum_are_left_to_the_buckets() -> None:
 
 
 def test_what_does_not_fit_into_memory_is_joined_in_files(tmp_path: Path) -> None:
-    path = tmp_path / "sets.txt"
-    path.write_bytes(b"\n".join(COPIES) + b"\n")
+    path = a_file(tmp_path / "sets.txt", b"\n".join(COPIES) + b"\n")
     flags = ["--exact", "-v", path]
     here, there = (
         succeed([*RUN_LOCAL, f"--memory={size}", *flags], tmp_path) for size in ("1M", "9K")

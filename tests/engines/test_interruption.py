@@ -28,6 +28,7 @@ from tests.support.engines import (
     ROOT,
     RUN_LOCAL,
     VIDEOS,
+    a_file,
     environment,
     in_order,
     refuse,
@@ -52,16 +53,14 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def long_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a file that takes some seconds to map."""
-    path = tmp_path_factory.mktemp("long") / "long.txt"
-    path.write_bytes(VIDEOS.read_bytes() * 120)
+    path = a_file(tmp_path_factory.mktemp("long") / "long.txt", VIDEOS.read_bytes() * 120)
     return path
 
 
 @pytest.fixture(scope="module")
 def some_seconds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a file whose pruning takes long enough to be observed."""
-    path = tmp_path_factory.mktemp("some") / "some.txt"
-    path.write_bytes(VIDEOS.read_bytes() * 8)
+    path = a_file(tmp_path_factory.mktemp("some") / "some.txt", VIDEOS.read_bytes() * 8)
     return path
 
 
@@ -342,8 +341,7 @@ def test_on_a_terminal(ctrl_c: bool, long_file: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("flags", [[], ["-o", "answer.tsv"]])
 def test_ctrl_c_names_what_is_left(flags: list[str], long_file: Path, tmp_path: Path) -> None:
-    answer = tmp_path / "answer.tsv"
-    answer.write_text("of another run\n")
+    answer = a_file(tmp_path / "answer.tsv", "of another run\n")
     flags = [str(answer) if flag == "answer.tsv" else flag for flag in flags]
     with session([*RUN_LOCAL, "--jobs", "2", *flags, str(long_file)], tmp_path) as it:
         it.wait_for("mapper", 0.5)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from neardup.engines.hadoop import shipping, submit
-from tests.support.engines import RUN_HADOOP, program, refuse, run
+from tests.support.engines import RUN_HADOOP, a_file, program, refuse, run
 from tests.support.fake_hadoop import (
     FILE,
     LISTS_NOTHING,
@@ -89,8 +89,7 @@ def test_a_dead_node_is_given_up_soon(installed: dict[str, str], tmp_path: Path)
 
 
 def test_the_command_with_counts_of_ones_own(installed: dict[str, str], tmp_path: Path) -> None:
-    own = tmp_path / "own.tsv"
-    own.write_text("s00000000000000000003\t1\n")
+    own = a_file(tmp_path / "own.tsv", "s00000000000000000003\t1\n")
     pairs, _ = shown(["--counts", own, "--scheme=prefix", "a", "out"], tmp_path, installed)
     assert value(pairs, "-files") == f"{own}#counts"
     assert " ".join(pairs).count(" --counts=counts ") == 2
@@ -115,8 +114,7 @@ def test_jobs_of_a_decision_agree_whatever_the_user_sets(tmp_path: Path) -> None
 
 
 def test_pairs_to_keep_out_are_shipped(installed: dict[str, str], tmp_path: Path) -> None:
-    own = tmp_path / "own.tsv"
-    own.write_text("a\tb\n")
+    own = a_file(tmp_path / "own.tsv", "a\tb\n")
     words = ["--scheme=prefix", "--not-pairs", own, "a", "out"]
     for job in shown(words, tmp_path, installed)[:3]:  # sums, counts, pairs
         given = " --not-pairs=not-pairs" in " ".join(job)

@@ -11,7 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.engines import ANSWER, INLINE, LOCAL, VIDEOS, in_order, refuse, run, succeed
+from tests.support.engines import (
+    ANSWER,
+    INLINE,
+    LOCAL,
+    VIDEOS,
+    a_file,
+    in_order,
+    refuse,
+    run,
+    succeed,
+)
 from tests.support.failing import MEASURED
 from tests.support.sessions import PATIENCE, interrupt, session
 
@@ -61,8 +71,7 @@ def test_a_named_pipe_is_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("pack", "suffix"), [(gzip.compress, ".gz"), (bz2.compress, ".bz2")])
 def test_a_small_file_that_unpacks_to_a_large_one(pack, suffix: str, tmp_path: Path) -> None:
-    path = tmp_path / f"bomb{suffix}"
-    path.write_bytes(pack(TWINS + b" " * 200_000_000))
+    path = a_file(tmp_path / f"bomb{suffix}", pack(TWINS + b" " * 200_000_000))
     assert path.stat().st_size < 300_000
     result = run([*MEASURED, *INLINE, path], tmp_path)
     assert (result.code, result.out, result.left) == (0, PAIR, [])
@@ -72,8 +81,7 @@ def test_a_small_file_that_unpacks_to_a_large_one(pack, suffix: str, tmp_path: P
 
 @pytest.mark.parametrize("name", ["empty.gz", "empty.bz2"])
 def test_a_compressed_file_without_a_byte(name: str, tmp_path: Path) -> None:
-    path = tmp_path / name
-    path.write_bytes(b"")
+    path = a_file(tmp_path / name, b"")
     result = refuse([*INLINE, path], tmp_path, code=1)
     assert result.err.endswith(f"job.py: {path}: damaged: it is empty\n")
 
@@ -87,8 +95,7 @@ def test_a_compressed_file_without_a_byte(name: str, tmp_path: Path) -> None:
 def test_a_failure_leaves_nothing_and_says_its_reason_where_all_else_is_quiet(
     command: list[str], flags: list[str], tmp_path: Path
 ) -> None:
-    path = tmp_path / "bad.txt"
-    path.write_bytes(TWINS + b"bad x\n")
+    path = a_file(tmp_path / "bad.txt", TWINS + b"bad x\n")
     result = run([*command, *flags, "-q", "--strict", path], tmp_path)
     assert (result.code, result.out, result.left, result.locks) == (1, b"", [], [])
     assert result.err == f"job.py: {path}: line 3: not an integer: 'bad x'\n"
@@ -97,8 +104,7 @@ def test_a_failure_leaves_nothing_and_says_its_reason_where_all_else_is_quiet(
 @pytest.mark.first_case
 @both
 def test_a_good_end_leaves_nothing(command: list[str], tmp_path: Path) -> None:
-    path = tmp_path / "twins.txt"
-    path.write_bytes(TWINS)
+    path = a_file(tmp_path / "twins.txt", TWINS)
     result = succeed([*command, path], tmp_path)
     assert (result.out, result.locks) == (PAIR, [])
 
@@ -111,8 +117,7 @@ def test_a_folder_for_temporary_files_may_be_relative(
     command: list[str], place: str, tmp_path: Path
 ) -> None:
     (tmp_path / "sub folder").mkdir()
-    path = tmp_path / "twins.txt"
-    path.write_bytes(TWINS)
+    (tmp_path / "twins.txt").write_bytes(TWINS)
     before = sorted(os.listdir(tmp_path))
     result = run([*command, "twins.txt"], tmp_path, cwd=tmp_path, TMPDIR=place)
     assert (result.code, result.out) == (0, PAIR), result.err
@@ -146,8 +151,7 @@ def test_an_interrupted_run_leaves_nothing_and_was_private(
     command: list[str], how: str, tmp_path: Path
 ) -> None:
     """A run interrupted in a mapper leaves nothing, and only its user could read its folder."""
-    path = tmp_path / "many.txt"
-    path.write_bytes(b"".join(b"v%d %d 2 3\n" % (i, i) for i in range(300_000)))
+    path = a_file(tmp_path / "many.txt", b"".join(b"v%d %d 2 3\n" % (i, i) for i in range(300_000)))
     with session([*command, path], tmp_path) as it:
         end = time.monotonic() + PATIENCE
         while not list((tmp_path / "tmpdir").glob("*/*/step/000/mapper/*/stderr")):

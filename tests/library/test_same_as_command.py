@@ -8,6 +8,7 @@ import pytest
 
 import neardup
 from tests.support.cases import crossed, some
+from tests.support.engines import a_file
 from tests.support.programs import RUN_LOCAL, VIDEOS, succeed
 
 WORDS = [a + b for a in "bdfklmr" for b in ("arn", "ile", "ock", "une")]
@@ -126,8 +127,7 @@ TEXT_OPTIONS = [
 @pytest.mark.parametrize("options", TEXT_OPTIONS, ids=lambda options: " ".join(flags(options)))
 def test_texts(options, tmp_path):
     records = made_texts()
-    path = tmp_path / "texts.txt"
-    path.write_bytes(as_lines(records))
+    path = a_file(tmp_path / "texts.txt", as_lines(records))
     check_all(path, records, tmp_path, {"input": "text"}, **options)
 
 
@@ -135,8 +135,7 @@ def test_texts(options, tmp_path):
 @crossed(keep=["first", "longest", "smallest"], rule=["direct", "cluster"])
 def test_who_stays(keep, rule, tmp_path):
     records = made_texts()
-    path = tmp_path / "texts.txt"
-    path.write_bytes(as_lines(records))
+    path = a_file(tmp_path / "texts.txt", as_lines(records))
     options = {"threshold": 0.8, "shingle": "word:2", "keep": keep, "rule": rule}
     check_deduplicated(path, records, tmp_path, {"input": "text"}, **options)
 
@@ -169,8 +168,7 @@ def test_a_text_is_removed_for_a_longer_one_that_contains_it(measure):
 @pytest.mark.slow
 def test_containment_has_both_directions(tmp_path):
     records = made_texts(60)
-    path = tmp_path / "texts.txt"
-    path.write_bytes(as_lines(records))
+    path = a_file(tmp_path / "texts.txt", as_lines(records))
     options = {"threshold": 0.9, "scheme": "prefix", "measure": "containment", "shingle": "word:1"}
     found = neardup.pairs(records, **options)
     assert pair_lines(found) == answer_of_command(path, tmp_path, "pairs", input="text", **options)
@@ -182,8 +180,7 @@ def test_containment_has_both_directions(tmp_path):
 @pytest.mark.slow
 def test_ids_that_come_again(tmp_path):
     records = [(f"r{i % 90}", text) for i, (_, text) in enumerate(made_texts(120))]
-    path = tmp_path / "texts.txt"
-    path.write_bytes(as_lines(records))
+    path = a_file(tmp_path / "texts.txt", as_lines(records))
     check_all(path, records, tmp_path, {"input": "text"}, threshold=0.5, shingle="word:1")
 
 

@@ -31,7 +31,7 @@ from neardup.reading.blocks import (
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.runtime import program as run_module
 from neardup.runtime.program import StageError, UsageError, run
-from tests.support.engines import INLINE, LOCAL, MAPPER, RUN_LOCAL, succeed
+from tests.support.engines import INLINE, LOCAL, MAPPER, RUN_LOCAL, a_file, succeed
 
 FAR = 1 << 40
 LINE_END = re.compile(rb"\r\n|\n|\r")
@@ -113,8 +113,7 @@ def test_a_run_of_carriage_returns_is_read_in_blocks(monkeypatch):
 
 def test_standard_input_comes_in_blocks_of_whole_lines(tmp_path, monkeypatch):
     monkeypatch.setattr(blocks_module, "BLOCK_BYTES", 8)
-    path = tmp_path / "input"
-    path.write_bytes(b"a 1\nb 22222222222222\nc 3")
+    path = a_file(tmp_path / "input", b"a 1\nb 22222222222222\nc 3")
     with path.open("rb") as file:
         assert list(blocks_of(file)) == [b"a 1\n", b"b 22222222222222\n", b"c 3\n"]
 
@@ -184,8 +183,7 @@ def test_a_byte_order_mark_inside_a_file_is_part_of_an_id(tmp_path, monkeypatch)
     """At the start of a later split of a file, a byte order mark is part of an id."""
     monkeypatch.setenv("mapreduce_map_input_file", "hdfs:///x")
     monkeypatch.setenv("mapreduce_map_input_start", "7")
-    path = tmp_path / "stdin"
-    path.write_bytes(codecs.BOM_UTF8 + b"a 1\n")
+    path = a_file(tmp_path / "stdin", codecs.BOM_UTF8 + b"a 1\n")
     with path.open("rb") as stdin:
         monkeypatch.setattr("sys.stdin", stdin)
         (block,) = read_files(numbered(["-"]), FAR)

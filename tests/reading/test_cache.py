@@ -17,6 +17,7 @@ from neardup.reading import cache
 from neardup.reading.cache import PICTURES, ResultCache, default_file
 from neardup.reading.folder_walk import FoundFile, Walk
 from neardup.runtime.program import UsageError
+from tests.support.engines import a_file
 from tests.support.failing import as_nobody
 
 FILE = FoundFile(b"/p/a\xff.png", 10, 99)
@@ -232,8 +233,7 @@ def test_a_large_value_is_not_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize("at", [0, 65_535, 134_465, 199_999])
 def test_a_change_at_an_end_is_noticed(at: int, tmp_path: Path) -> None:
     """A change within 64 KiB of a file's ends is noticed, even at the same size and time."""
-    path = tmp_path / "v"
-    path.write_bytes(bytes(200_000))
+    path = a_file(tmp_path / "v", bytes(200_000))
     file = FoundFile(os.fsencode(path), 200_000, 1)
     put(tmp_path / "c", b"x", file)
 
@@ -252,8 +252,7 @@ def test_a_change_at_an_end_is_noticed(at: int, tmp_path: Path) -> None:
 
 def test_a_file_replaced_with_its_time_is_noticed(tmp_path: Path) -> None:
     """`cp -p` and `rsync --times` set the time of change, but not that of the status."""
-    path = tmp_path / "v"
-    path.write_bytes(bytes(300_000))
+    path = a_file(tmp_path / "v", bytes(300_000))
     (file,) = Walk().files([str(path)])
     assert opened(put(tmp_path / "c", b"x", file)).get(file) == b"x"
     with path.open("r+b") as changed:

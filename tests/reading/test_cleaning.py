@@ -19,6 +19,7 @@ from tests.support.engines import (
     REDUCER,
     RUN_LOCAL,
     Result,
+    a_file,
     in_order,
     refuse,
     succeed,
@@ -169,8 +170,7 @@ def ran(engine: str, flags: list[str], path: Path, tmp_path: Path) -> tuple[byte
 
 @pytest.mark.parametrize("engine", ["pipe", "local", "inline"])
 def test_on_every_engine(engine: str, tmp_path: Path) -> None:
-    path = tmp_path / "texts.txt"
-    path.write_bytes(TEXTS)
+    path = a_file(tmp_path / "texts.txt", TEXTS)
     pairs, counted = ran(engine, FLAGS, path, tmp_path)
     assert pairs == b"a\tb\t1.000000\n"
     assert counted.count("records") == 4
@@ -179,8 +179,7 @@ def test_on_every_engine(engine: str, tmp_path: Path) -> None:
 
 
 def test_all_that_does_not_go_stays_as_it_was(tmp_path: Path) -> None:
-    path = tmp_path / "texts.txt"
-    path.write_bytes(TEXTS)
+    path = a_file(tmp_path / "texts.txt", TEXTS)
     result = succeed([*RUN_LOCAL, *FLAGS, "--output=kept", path], tmp_path)
     assert result.out == TEXTS.replace(f"b\t{BARE}\n".encode(), b"")
     assert result.count("records kept") == 3

@@ -14,7 +14,7 @@ import pytest
 from neardup.reading.blocks import BLOCK_BYTES
 from neardup.reading.compressed import OPENERS, opened, packing, plain_name, unpacked
 from neardup.runtime.program import StageError
-from tests.support.engines import refuse
+from tests.support.engines import a_file, refuse
 from tests.support.programs import RUN_LOCAL, run, succeed
 
 TEXT = b"".join(b"v%d %d %d\n" % (i, i, i * i) for i in range(40_000))
@@ -53,8 +53,7 @@ def read(path: Path) -> bytes:
 
 @suffixes
 def test_what_is_in_them(suffix: str, tmp_path: Path) -> None:
-    path = tmp_path / f"a{suffix}"
-    path.write_bytes(whole(suffix))
+    path = a_file(tmp_path / f"a{suffix}", whole(suffix))
     behind: list[int] = []
     assert b"".join(unpacked(str(path), behind.append)) == TEXT
     assert behind == sorted(behind)
@@ -86,8 +85,7 @@ def test_damaged(suffix: str, damage: str, tmp_path: Path) -> None:
         "another form": TEXT,
         "a byte": bytes(flipped),
     }[damage]
-    path = tmp_path / f"a.txt{suffix}"
-    path.write_bytes(data)
+    path = a_file(tmp_path / f"a.txt{suffix}", data)
     if damage == "a byte" and suffix == ".zst":
         pytest.skip("a checksum is optional in .zst")
     with pytest.raises(StageError, match=rf"a\.txt{suffix}: damaged: "):
@@ -103,8 +101,7 @@ def test_a_damaged_stream_behind_a_whole_one_is_an_error(
     """Files of several streams are read to their end, and damage anywhere in them is reported."""
     lines = [b"%d: a line of text\n" % i for i in range(2000)]
     parts = [codec.compress(b"".join(lines[i : i + 1000])) for i in (0, 1000)]
-    path = tmp_path / f"a.txt{suffix}"
-    path.write_bytes(b"".join(parts))
+    path = a_file(tmp_path / f"a.txt{suffix}", b"".join(parts))
     assert read(path) == b"".join(lines)
     path.write_bytes(parts[0] + bytes(4096) + parts[1] + bytes(8))  # padding is allowed
     assert read(path) == b"".join(lines)
@@ -160,8 +157,7 @@ def test_without_the_package_for_zst(tmp_path: Path) -> None:
         folder = tmp_path / "path" / package
         folder.mkdir(parents=True)
         (folder / "__init__.py").write_text("raise ImportError('hidden')\n")
-    path = tmp_path / "a.txt.zst"
-    path.write_bytes(b"(\xb5/\xfd")
+    path = a_file(tmp_path / "a.txt.zst", b"(\xb5/\xfd")
     result = run([*RUN_LOCAL, path], tmp_path, PYTHONPATH=str(tmp_path / "path"))
     assert (result.code, result.out, result.left) == (1, b"", [])
     assert "pip install backports.zstd; or unpack the file first: zstd -d FILE" in result.err

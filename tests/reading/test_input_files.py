@@ -20,7 +20,7 @@ from neardup.reading.input_files import (
 )
 from neardup.reading.input_format import InputFormat
 from neardup.runtime.program import StageError, UsageError
-from tests.support.engines import LOCAL, RUN_LOCAL, Command, run, succeed
+from tests.support.engines import LOCAL, RUN_LOCAL, Command, a_file, run, succeed
 from tests.support.sessions import path_with_sort
 
 LINES = "".join(f"a{i} {i} {i + 1} {i + 2}\nb{i} {i} {i + 1} {i + 2}\n" for i in range(0, 999, 5))
@@ -42,8 +42,7 @@ CHANGES = {
 def test_no_answer_of_an_input_that_changed_before_its_second_reading(
     command: Command, how: str, tmp_path: Path
 ) -> None:
-    data = tmp_path / "data.txt"
-    data.write_text(LINES)
+    data = a_file(tmp_path / "data.txt", LINES)
     expected = succeed([*command, data], tmp_path).out
     assert 0 < len(expected) < len(LINES)  # some of the lines, or pairs of them
     change, sort = CHANGES[how].format(data), shutil.which("sort")
@@ -81,8 +80,7 @@ def test_a_file_of_the_same_size_and_time_is_another_one(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_a_touched_input_that_is_read_once_gives_its_answer(tmp_path: Path) -> None:
-    data = tmp_path / "data.txt"
-    data.write_text("a 1 2 3\nb 1 2 3\n")
+    data = a_file(tmp_path / "data.txt", "a 1 2 3\nb 1 2 3\n")
     sort = shutil.which("sort")
     path = path_with_sort(tmp_path, f'#!/bin/sh\ntouch {data}\nexec {sort} "$@"\n')
     for output in "pairs", "removed", "clusters":

@@ -12,7 +12,17 @@ import pytest
 
 from neardup.reading.compressed import packing
 from neardup.reading.looks import seen
-from tests.support.engines import INLINE, MAPPER, NEARDUP, RUN_LOCAL, Result, refuse, run, succeed
+from tests.support.engines import (
+    INLINE,
+    MAPPER,
+    NEARDUP,
+    RUN_LOCAL,
+    Result,
+    a_file,
+    refuse,
+    run,
+    succeed,
+)
 
 TEXT = "the cat sat on the mat, {} times"
 PAIR = b"a\tb\t1.000000\n"
@@ -75,8 +85,7 @@ def test_the_options_in_the_message_read_the_file(
 
 @pytest.mark.parametrize("program", [MAPPER, INLINE, [*NEARDUP, "truth"]])
 def test_json_lines_are_no_texts_on_any_engine(program: Any, tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes(FORMS["other json lines"])
+    path = a_file(tmp_path / "a.txt", FORMS["other json lines"])
     told = run([*program, "--input=text", path], tmp_path)
     assert told.code == 1
     assert "a.txt: looks like JSON lines; add: " in told.err
@@ -97,8 +106,7 @@ def test_json_lines_are_no_texts_on_any_engine(program: Any, tmp_path: Path) -> 
     ],
 )
 def test_texts_that_begin_like_something_else_are_read(text: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes(text)
+    path = a_file(tmp_path / "a.txt", text)
     assert succeed([*RUN_LOCAL, "--input=text", path], tmp_path).count("bad lines") == 0
 
 
@@ -113,16 +121,14 @@ def test_texts_that_begin_like_something_else_are_read(text: bytes, tmp_path: Pa
 def test_what_may_be_texts_is_read_with_a_warning(
     text: bytes, like: str, options: str, tmp_path: Path
 ) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes(text)
+    path = a_file(tmp_path / "a.txt", text)
     told = succeed([*RUN_LOCAL, "--input=text", path], tmp_path)
     assert f"a.txt: looks like {like}" in told.err
     assert options in told.err
 
 
 def test_where_nothing_reads_it_no_command_is_printed(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes(b'{"id": 1, "n": 7}\n{"id": 2, "n": 7}\n')
+    path = a_file(tmp_path / "a.txt", b'{"id": 1, "n": 7}\n{"id": 2, "n": 7}\n')
     for flags in (["--input=text"], []):
         told = run([*RUN_LOCAL, *flags, path], tmp_path)
         assert told.code == 1
@@ -131,8 +137,7 @@ def test_where_nothing_reads_it_no_command_is_printed(tmp_path: Path) -> None:
 
 
 def test_with_max_bad_1_anything_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes(FORMS["json lines"])
+    path = a_file(tmp_path / "a.txt", FORMS["json lines"])
     succeed([*RUN_LOCAL, "--input=text", "--max-bad=1", path], tmp_path)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from neardup.reading.blocks import BLOCK_BYTES
 from tests.support.cases import crossed
-from tests.support.engines import INLINE, MAPPER, NEARDUP, RUN_LOCAL, refuse, run, succeed
+from tests.support.engines import INLINE, MAPPER, NEARDUP, RUN_LOCAL, a_file, refuse, run, succeed
 
 WORDS = [f"word{i}" for i in range(40)]
 TYPED = re.compile(r"; add: (.*)$", re.MULTILINE)
@@ -153,8 +153,7 @@ def test_files_without_the_field_are_bad_lines_behind_others(tmp_path: Path) -> 
     good = written(tmp_path / "good.jsonl", [{"text": row["body"]} for row in rows()])
     other = written(tmp_path / "other.jsonl", [{"body": "x"}] * 3)
     assert succeed([*RUN_LOCAL, good, other], tmp_path).count("bad lines") == 3
-    late = tmp_path / "late.jsonl"
-    late.write_bytes(b'{"deleted": true}\n' * 30_000 + good.read_bytes())
+    late = a_file(tmp_path / "late.jsonl", b'{"deleted": true}\n' * 30_000 + good.read_bytes())
     assert "has no field 'text'" in run([*RUN_LOCAL, late], tmp_path).err
     assert succeed([*RUN_LOCAL, "--max-bad=1", late], tmp_path).count("bad lines") == 30_000
 
@@ -171,8 +170,7 @@ def test_a_task_reads_rows_without_the_field_where_most_may_be_bad(tmp_path: Pat
     bad = b'{"id": "d%d", "deleted": true}\n'
     good = b'{"id": "%b", "text": "one two three four"}\n'
     rows_ = b"".join([*map(bad.__mod__, range(20_000)), good % b"a", good % b"b"])
-    listed = tmp_path / "input_files"
-    listed.write_bytes(b"new\trows.jsonl\n")
+    listed = a_file(tmp_path / "input_files", b"new\trows.jsonl\n")
     task = {
         "mapreduce_task_attempt_id": "attempt_1_0001_m_000000_0",
         "mapreduce_map_input_file": "rows.jsonl",

@@ -15,7 +15,7 @@ from neardup.reading.blocks import numbered, read_files
 from neardup.reading.input_format import InputFormat
 from neardup.reading.separated_rows import kept_rows, opened_table, rows_of, split_rows
 from neardup.runtime.program import StageError
-from tests.support.engines import refuse
+from tests.support.engines import a_file, refuse
 from tests.support.programs import MAPPER, RUN_LOCAL, run
 
 LIMIT = 1 << 20
@@ -27,8 +27,7 @@ def form_of(kind: str, id_: str | None = None, text: str | None = None) -> Input
 
 def read(data: bytes, form: InputFormat, tmp: Path, limit: int = LIMIT) -> list[tuple[int, Any]]:
     """Return (number of the row, its fields or its flaw) of all rows but blank ones."""
-    path = tmp / "table"
-    path.write_bytes(data)
+    path = a_file(tmp / "table", data)
     found: list[tuple[int, Any]] = []
     for block in read_files(numbered([str(path)]), limit, pieces=form.pieces):
         assert block.place == f"{path}: row "
@@ -39,8 +38,7 @@ def read(data: bytes, form: InputFormat, tmp: Path, limit: int = LIMIT) -> list[
 
 def flaws(data: bytes, form: InputFormat, tmp: Path) -> list[tuple[int, bytes, str]]:
     """Return (row number, text, reason) of each row that the parser rejects."""
-    path = tmp / "table"
-    path.write_bytes(data)
+    path = a_file(tmp / "table", data)
     blocks = read_files(numbered([str(path)]), LIMIT, pieces=form.pieces)
     parse = form.parser()
     return [
@@ -142,8 +140,7 @@ def test_other_columns_may_be_there_twice(tmp_path: Path) -> None:
 
 
 def test_what_is_no_table(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_bytes(b"PAR1\x15\x04\x15 and so on")
+    path = a_file(tmp_path / "a.csv", b"PAR1\x15\x04\x15 and so on")
     refuse([*RUN_LOCAL, path], tmp_path, "a.csv: is not a Parquet file, or damaged", code=1)
 
 

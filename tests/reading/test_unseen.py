@@ -18,6 +18,7 @@ from tests.reading.test_cleaning import ran
 from tests.support.drawn import settings_of
 from tests.support.engines import (
     RUN_LOCAL,
+    a_file,
     run,
     succeed,
 )
@@ -128,8 +129,7 @@ PAIRS = "".join(f"{a}\t{b}\t1.000000\n" for a, b in ("ab", "cd", "ce", "de")).en
 
 @pytest.mark.parametrize("engine", ["pipe", "local", "inline", "exact"])
 def test_the_same_pairs_on_every_engine(engine: str, tmp_path: Path) -> None:
-    path = tmp_path / "a b.jsonl"
-    path.write_bytes(LINES)
+    path = a_file(tmp_path / "a b.jsonl", LINES)
     more = {"local": ["--scheme=minhash"], "exact": ["--exact"]}.get(engine, [])
     found, counted = ran(engine, ["--input=jsonl", *more], path, tmp_path)
     assert found == PAIRS
@@ -139,8 +139,7 @@ def test_the_same_pairs_on_every_engine(engine: str, tmp_path: Path) -> None:
 
 
 def test_kept_halves_are_written_as_they_were(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(LINES)
+    path = a_file(tmp_path / "a.jsonl", LINES)
     lines = LINES.splitlines(keepends=True)
     kept = succeed([*RUN_LOCAL, "--output=kept", path], tmp_path)
     assert kept.out == lines[0] + lines[2] + lines[5]
@@ -152,8 +151,7 @@ def test_kept_halves_are_written_as_they_were(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_table_in_utf_16_may_have_halves(tmp_path: Path) -> None:
     text = "id,text\n" + "".join(f"{row['id']},{row['text']}\n" for row in ROWS if row["id"] != "d")
-    path = tmp_path / "a.csv"
-    path.write_bytes(text.encode("utf-16", "surrogatepass"))
+    path = a_file(tmp_path / "a.csv", text.encode("utf-16", "surrogatepass"))
     assert succeed([*RUN_LOCAL, path], tmp_path).out == b"a\tb\t1.000000\nc\te\t1.000000\n"
     kept = succeed([*RUN_LOCAL, "--output=kept", path], tmp_path).out
     assert kept.decode("utf-16", "surrogatepass").endswith("emoji \ud83d\nf,nothing like it\n")
@@ -179,8 +177,7 @@ FEW = "of few words, much repeated, in any order"
 @pytest.mark.parametrize("engine", ["pipe", "local", "inline"])
 def test_texts_whose_order_is_lost_are_counted(engine: str, tmp_path: Path) -> None:
     """As sets of runs of three words, all grids of 0 and 1 are equal."""
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(GRIDS + LINES)
+    path = a_file(tmp_path / "a.jsonl", GRIDS + LINES)
     more = ["--scheme=minhash"] * (engine == "local")
     found, counted = ran(engine, ["--input=jsonl", *more], path, tmp_path)
     assert found.startswith(b"0\t1\t1.000000\n0\t2\t1.000000\n1\t2\t1.000000\n")

@@ -25,7 +25,7 @@ from neardup.runtime.summary import (
     from_hadoop,
     print_summary,
 )
-from tests.support.engines import refuse
+from tests.support.engines import a_file, refuse
 from tests.support.programs import INLINE, MAPPER, NEARDUP, REDUCER, RUN_LOCAL, in_order, run
 
 
@@ -255,8 +255,7 @@ ONE_ID = [
 @pytest.mark.parametrize("options", [[], ["--id", "lang"]])
 def test_one_id_is_the_reason_where_all_records_have_it(tmp_path: Path, options: list[str]) -> None:
     """If all records have one id, the message's command works: --id '' numbers the rows."""
-    path = tmp_path / "l.jsonl"
-    path.write_bytes(b"".join(ONE_ID))
+    path = a_file(tmp_path / "l.jsonl", b"".join(ONE_ID))
     result = run([*RUN_LOCAL, *options, str(path)], tmp_path)
     assert "Only records with the same id are similar enough, and these do not" in result.err
     assert "or number rows, add: --id '' " in result.err
@@ -276,13 +275,11 @@ def test_one_id_in_a_pipe(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_one_id_in_tasks_which_cannot_number_rows(tmp_path: Path) -> None:
-    path = tmp_path / "t.tsv"
-    path.write_bytes(b"x\tto be or not to be\n" * 12)
+    path = a_file(tmp_path / "t.tsv", b"x\tto be or not to be\n" * 12)
     result = run([*INLINE, "--id=1", "--text=2", str(path)], tmp_path)
     line = "python3 -m neardup convert --id '' FILE… > records.jsonl"
     assert f"for job.py and clusters, type: {line}" in result.err
     convert = [*NEARDUP, "convert", "--id", "", "--text", "2", str(path)]
-    records = tmp_path / "records.jsonl"
-    records.write_bytes(run(convert, tmp_path).out)
+    records = a_file(tmp_path / "records.jsonl", run(convert, tmp_path).out)
     assert len(run([*INLINE, str(records)], tmp_path).lines()) == 66
     refuse([*INLINE, "--id", "", str(records)], tmp_path, "cannot number rows")

@@ -32,6 +32,7 @@ from tests.support.engines import (
     INLINE,
     JOB,
     RUN_LOCAL,
+    a_file,
     in_order,
     refuse,
     succeed,
@@ -192,8 +193,7 @@ def test_the_file_is_read_as_counts(sets: Sets, tmp_path: Path) -> None:
 
 def test_an_empty_file_has_counts_of_its_own_records_only(tmp_path: Path) -> None:
     """A job that found no records has no counts; a file that --counts names must have some."""
-    path = tmp_path / "counts"
-    path.write_bytes(b"")
+    path = a_file(tmp_path / "counts", b"")
     assert not len(read_counts(str(path), own=True).tokens)
     with pytest.raises(StageError, match="counts: is empty; leave --counts out"):
         read_counts(str(path))
@@ -318,8 +318,7 @@ def test_the_job(runner: str, file: Path, tmp_path: Path) -> None:
     "command", [[*RUN_LOCAL, "--memory=0"], INLINE], ids=["run_local", "inline"]
 )
 def test_records_and_bad_lines_are_counted_once(command: list[str], tmp_path: Path) -> None:
-    path = tmp_path / "records.txt"
-    path.write_bytes(b"a 1 2 3\nbad\nb 1 2 3\n")
+    path = a_file(tmp_path / "records.txt", b"a 1 2 3\nbad\nb 1 2 3\n")
     result = succeed([*command, "-v", "--scheme=prefix", path], tmp_path)
     assert result.out == b"a\tb\t1.000000\n"
     assert (result.count("records"), result.count("bad lines")) == (2, 1)
@@ -341,8 +340,7 @@ def test_nothing_to_count(command: list[str], data: bytes, tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_counts_of_ones_own(file: Path, tmp_path: Path) -> None:
-    counted = tmp_path / "counts.tsv"
-    counted.write_bytes(naive(some_sets(400, seed=1)))
+    counted = a_file(tmp_path / "counts.tsv", naive(some_sets(400, seed=1)))
     expected = succeed([*RUN_LOCAL, "--scheme=minhash", file], tmp_path).out
     for command in (RUN_LOCAL, INLINE):
         result = succeed([*command, "--scheme=prefix", "--counts", counted, file], tmp_path)

@@ -32,6 +32,7 @@ from tests.support.engines import (
     SHARE_KEYS,
     VIDEOS,
     Input,
+    a_file,
     in_order,
     refuse,
     run,
@@ -110,8 +111,7 @@ def test_lines_of_shared_keys_alone(tmp_path: Path) -> None:
 def test_shared_keys_of_several_reducers(tmp_path: Path) -> None:
     """The shared keys of several reducers may be in one file, or come through a pipe."""
     keys = in_order(succeed([*SHARE_KEYS, "map", VIDEOS], tmp_path, mapreduce_job_reduces="3").out)
-    shared = tmp_path / "shared"
-    shared.write_bytes(succeed([*SHARE_KEYS, "reduce"], tmp_path, keys).out)
+    shared = a_file(tmp_path / "shared", succeed([*SHARE_KEYS, "reduce"], tmp_path, keys).out)
     assert shared.read_bytes().count(b"shared ") == 3
     lines = succeed([*MAPPER, "--shared-keys", shared, VIDEOS], tmp_path).out
     assert in_order(succeed(REDUCER, tmp_path, in_order(lines)).out) == ANSWER.read_bytes()
@@ -126,8 +126,7 @@ def test_shared_keys_that_are_not_there(tmp_path: Path) -> None:
 
 def test_shared_keys_of_other_options(tmp_path: Path) -> None:
     keys = in_order(succeed([*SHARE_KEYS, "map", VIDEOS], tmp_path).out)
-    shared = tmp_path / "shared"
-    shared.write_bytes(succeed([*SHARE_KEYS, "reduce"], tmp_path, keys).out)
+    shared = a_file(tmp_path / "shared", succeed([*SHARE_KEYS, "reduce"], tmp_path, keys).out)
     result = refuse([*MAPPER, "--shared-keys", shared, "--seed=1", VIDEOS], tmp_path, code=1)
     assert result.err == (
         "mapper.py: the shared keys were made with other options or by another version; run the "
@@ -153,8 +152,7 @@ def test_blocks_that_were_not_sorted(tmp_path: Path) -> None:
 
 def test_an_empty_input(tmp_path: Path) -> None:
     keys = in_order(succeed([*SHARE_KEYS, "map"], tmp_path, b"").out)
-    shared = tmp_path / "shared"
-    shared.write_bytes(succeed([*SHARE_KEYS, "reduce"], tmp_path, keys).out)
+    shared = a_file(tmp_path / "shared", succeed([*SHARE_KEYS, "reduce"], tmp_path, keys).out)
     lines = succeed([*MAPPER, "--blocks", "--shared-keys", shared], tmp_path, b"").out
     assert succeed(REDUCER, tmp_path, lines).out == b""
 

@@ -31,6 +31,7 @@ from tests.support.programs import (  # noqa: F401
     VIDEOS,
     Command,
     Result,
+    a_file,
     environment,
     in_order,
     program,

@@ -187,6 +187,12 @@ def refuse(command: Command, tmp: Path, *said: str, code: int = 2, **how: Any) -
     return result
 
 
+def a_file(path: Path, content: bytes | str) -> Path:
+    """Write a file; return its path."""
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
 def program(path: Path, *lines: str) -> Path:
     """Write a shell script; return its path."""
     path.parent.mkdir(parents=True, exist_ok=True)

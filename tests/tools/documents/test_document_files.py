@@ -20,6 +20,7 @@ from neardup.reading.dialects import Dialect
 from neardup.reading.input_check import NOT_UTF8
 from neardup.tools.documents import document_files
 from neardup.tools.documents.document_files import Document, NoDocument, Outcome, documents, text_of
+from tests.support.engines import a_file
 
 LIMIT = 1000
 
@@ -91,8 +92,7 @@ def zip_of(path: Path, method: int = zipfile.ZIP_DEFLATED, **members: bytes) -> 
     ],
 )
 def test_what_a_document_is(data: bytes, expected: str, tmp_path: Path) -> None:
-    path = tmp_path / "file.txt"
-    path.write_bytes(data)
+    path = a_file(tmp_path / "file.txt", data)
     (found,) = read(path)
     when = path.stat().st_mtime_ns / 1e9
     assert found == document_files.dated(text_of(found.path, data, LIMIT), when)
@@ -138,8 +138,7 @@ def test_compressed_files(tmp_path: Path) -> None:
 
 
 def test_files_that_are_gone_closed_or_changed(tmp_path: Path) -> None:
-    path = tmp_path / "a"
-    path.write_text("one")
+    path = a_file(tmp_path / "a", "one")
     file = os.fsencode(path), (3, path.stat().st_mtime_ns)
     assert [type(found) for found in documents(*file, LIMIT)] == [Document]
     path.write_text("two and more")
@@ -340,8 +339,7 @@ def test_compressed_files_are_of_the_kind_in_their_name(tmp_path: Path) -> None:
         ("a.bin.gz", b"\0\1", archives.BINARY),
         ("a.pdf.gz", b"%PDF-1.4", "cannot be read"),
     ):
-        path = tmp_path / name
-        path.write_bytes(gzip.compress(data))
+        path = a_file(tmp_path / name, gzip.compress(data))
         (found,) = read(path)
         assert expected in found[1] or "pypdf" in found[1], found
 

@@ -16,7 +16,7 @@ import pytest
 
 from neardup.reading.shingling import Shingler
 from neardup.similarity.definitions import resemblance
-from tests.support.engines import NEARDUP, Result, refuse, run, succeed
+from tests.support.engines import NEARDUP, Result, a_file, refuse, run, succeed
 
 WORDS = [f"word{i}" for i in range(60)]
 TEXT = " ".join(WORDS)
@@ -219,8 +219,7 @@ def test_no_document_is_removed_as_a_copy_of_itself(tmp_path: Path) -> None:
     (tmp_path / "far").mkdir()
     relative = json.loads((tmp_path / "old.jsonl").read_text().split("\n")[0])
     relative["id"] = "docs/" + relative["id"].rpartition("/")[2]
-    lines = tmp_path / "far" / "old.jsonl"
-    lines.write_text(json.dumps(relative) + "\n")
+    lines = a_file(tmp_path / "far" / "old.jsonl", json.dumps(relative) + "\n")
     moved = documents(tmp_path, "--output=removed", "-0", "--against", lines, top)
     assert moved.out == b""
     assert "1 in --against, and read anew (docs/" in moved.err
@@ -236,8 +235,7 @@ def test_no_document_is_removed_as_a_copy_of_itself(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_lines_serve_other_commands(folder: Path, tmp_path: Path) -> None:
-    lines = tmp_path / "docs.jsonl"
-    lines.write_bytes(documents(tmp_path, "--output=lines", folder).out)
+    lines = a_file(tmp_path / "docs.jsonl", documents(tmp_path, "--output=lines", folder).out)
     found = documents(tmp_path, folder)
     assert succeed([*NEARDUP, "run", lines], tmp_path).out == found.out
     assert b"--threshold" in succeed([*NEARDUP, "tune", lines], tmp_path).out

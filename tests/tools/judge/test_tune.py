@@ -36,7 +36,7 @@ from neardup.tools.judge.estimates import (
 from neardup.tools.judge.estimates import choices as settings
 from neardup.tools.judge.line_sample import MAX_BYTES, MAX_LINE_BYTES, draw
 from tests.support.drawn import mapped, settings_of
-from tests.support.engines import NEARDUP, RUN_LOCAL, VIDEOS, refuse, succeed
+from tests.support.engines import NEARDUP, RUN_LOCAL, VIDEOS, a_file, refuse, succeed
 
 TUNE = [*NEARDUP, "tune"]
 MEASURE = Jaccard(NINE_TENTHS)
@@ -68,8 +68,7 @@ def video_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def word_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("words") / "words.txt"
-    path.write_bytes(words(10_000))
+    path = a_file(tmp_path_factory.mktemp("words") / "words.txt", words(10_000))
     return path
 
 
@@ -200,8 +199,7 @@ def test_a_large_file_is_not_read_whole(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_packed_files_and_pipes_are_read_from_the_start(tmp_path: Path, video_file: Path) -> None:
     data = video_file.read_bytes() * 2
-    packed = tmp_path / "videos.txt.gz"
-    packed.write_bytes(gzip.compress(data, 1))
+    packed = a_file(tmp_path / "videos.txt.gz", gzip.compress(data, 1))
     sample = draw([str(packed)], 1000, 0)
     assert "start" in sample.origin
     assert sample.total == pytest.approx(40_000, rel=0.05)
@@ -209,8 +207,7 @@ def test_packed_files_and_pipes_are_read_from_the_start(tmp_path: Path, video_fi
     result = succeed([*TUNE, "--sample=300", "-"], tmp_path, data, process=True)
     assert "how much more a pipe holds is unknown" in result.out.decode()
     packed.write_bytes(packed.read_bytes()[:-9000])
-    short = tmp_path / "short.gz"
-    short.write_bytes(gzip.compress(data[:100_000])[:-50])
+    short = a_file(tmp_path / "short.gz", gzip.compress(data[:100_000])[:-50])
     refuse([*TUNE, short], tmp_path, f"neardup tune: {short}: damaged: ", code=1)
 
 
@@ -255,8 +252,7 @@ def test_a_whole_file_is_no_estimate(measure: SetMeasure) -> None:
 def test_candidates_of_a_whole_file_are_those_of_the_reducer(
     tmp_path: Path, name: str, flags: list[str]
 ) -> None:
-    path = tmp_path / "words.txt"
-    path.write_bytes(words(400) + b"".join(videos(100, 1, 0.3)))
+    path = a_file(tmp_path / "words.txt", words(400) + b"".join(videos(100, 1, 0.3)))
     survey = surveyed(path)
     assert survey.whole
     found = next(each for each in settings(MEASURE, "jaccard", 0.9999) if each.name == name)
@@ -365,8 +361,7 @@ def test_the_command(video_file: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_text_and_odd_names(tmp_path: Path) -> None:
     line = "t{}\tto be {} or not to be that is the question\n"
-    path = tmp_path / "my texts.txt"
-    path.write_text("".join(line.format(i, i % 7) for i in range(99)))
+    path = a_file(tmp_path / "my texts.txt", "".join(line.format(i, i % 7) for i in range(99)))
     flags = ["--threshold", "4/5", "--measure", "dice", "--input", "text", "--shingle", "word:2"]
     result = succeed([*TUNE, *flags, path], tmp_path)
     pasted = shlex.split(RECOMMENDED.search(result.out)[1].decode())
