@@ -31,14 +31,7 @@ from bench.checks import problems
 from bench.contestants import CONTESTANTS, Contestant, missing
 from bench.machine import machine, versions
 from bench.measure import DONE, measured_apart
-from bench.workloads import (
-    FOLDER,
-    QUICK_WORKLOADS,
-    WORKLOADS,
-    CannotMakeError,
-    Workload,
-    prepare,
-)
+from bench.workloads import FOLDER, QUICK_WORKLOADS, WORKLOADS, CannotMakeError, Workload, prepare
 
 SLOW = 20  # seconds, from which one round is enough
 

@@ -26,15 +26,7 @@ import numpy as np
 from bench.compare_videos import PROCESSES, off_line, read_print, seconds_of
 from bench.report.tables import markdown
 from bench.video_edits import Edit, Kept, edited, filtered, write
-from bench.video_sources import (
-    NEARLY_LOSSLESS,
-    Picture,
-    Real,
-    frames_of,
-    member,
-    rate_of,
-    texture,
-)
+from bench.video_sources import NEARLY_LOSSLESS, Picture, Real, frames_of, member, rate_of, texture
 from bench.workloads import FOLDER
 from neardup.media.frames.frame_store import FrameStore
 from neardup.media.frames.video_prints import VideoPrint

@@ -125,9 +125,7 @@ def table(path: Path, delimiter: str, headed: bool = True, quotes: bool = True) 
     """Read the rows of a CSV file, except the first if `headed`; quotes: fields may be quoted."""
     with open(path, encoding="utf-8", newline="") as file:
         lines = csv.reader(
-            file,
-            delimiter=delimiter,
-            quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE,
+            file, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
         )
         return [row for row in lines if row][headed:]
 

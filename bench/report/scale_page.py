@@ -281,24 +281,14 @@ def reckoned(costs: Costs, run: dict[str, Any], cores: int, euros: float) -> Ite
             [f"{load.by_chance:,.0f}" for load in each],
             "each is compared once; divide the input by `--within`, where a field allows it",
         ),
-        (
-            "… for each pair",
-            "N",
-            [f"{load.by_chance / load.pairs:.2f}" for load in each],
-            "",
-        ),
+        ("… for each pair", "N", [f"{load.by_chance / load.pairs:.2f}" for load in each], ""),
         (
             "lines for nothing, for each record, Spark and Dask",
             "steps, as the filter has a bound",
             [f"{load.false_lines(HELD_BYTES):.1f}" for load in each],
             "Hadoop's bound is eight times higher; `--within`",
         ),
-        (
-            "… on Hadoop",
-            "",
-            [f"{load.false_lines(MAPPED_BYTES):.1f}" for load in each],
-            "",
-        ),
+        ("… on Hadoop", "", [f"{load.false_lines(MAPPED_BYTES):.1f}" for load in each], ""),
         (
             "keys that a worker of one machine sorts at a time",
             f"N, from {PARTITIONS} · {SORTED_AT_ONCE:,} keys on",

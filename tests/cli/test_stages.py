@@ -126,13 +126,7 @@ def test_reducer_and_decision_need_the_same_options(flags: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "flags",
-    [
-        ["--rule=cluster"],
-        ["--within=id:(.)"],
-        ["--max-line=1"],
-        ["--bands=20", "--rows=7"],
-    ],
+    "flags", [["--rule=cluster"], ["--within=id:(.)"], ["--max-line=1"], ["--bands=20", "--rows=7"]]
 )
 def test_mapper_and_reducer_need_the_same_options(flags: list[str]) -> None:
     usual, other = settings_of("--output=removed"), settings_of("--output=removed", *flags)

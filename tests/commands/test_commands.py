@@ -115,8 +115,7 @@ def test_every_file_must_be_there(command: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command",
-    [name for name in COMMANDS if name not in ("similar", "images", "videos", "folders")],
+    "command", [name for name in COMMANDS if name not in ("similar", "images", "videos", "folders")]
 )
 def test_a_damaged_archive_is_named(command: str, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged.gz"

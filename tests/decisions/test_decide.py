@@ -161,14 +161,7 @@ MANY_VALUES = [line._replace(id=b"%c%02d" % (97 + i % 5, i)) for i, line in enum
 
 
 @pytest.mark.slow
-@given(
-    SOME_KEEP,
-    records(unique=True, old=True),
-    THRESHOLDS,
-    VALUES,
-    st.booleans(),
-    SIZES,
-)
+@given(SOME_KEEP, records(unique=True, old=True), THRESHOLDS, VALUES, st.booleans(), SIZES)
 @example("first", MANY_VALUES, "0.6", "^(.)", False, Sizes(dense=2, batch=2))
 @example("first", MANY_VALUES, "0.6", "([0-9]*)$", False, Sizes(dense=2, bucket_bytes=400))
 @example("smallest", MANY_VALUES, "0.8", "^(.)", False, Sizes(dense=1, bucket_bytes=100))

@@ -388,12 +388,7 @@ REFUSED = {
         "t",
         "line 1: field 't'",
     ),
-    "text": (
-        "a.jsonl",
-        ROW.format(1, '"a;b"') + ROW.format(2, "[]"),
-        "t",
-        "--merge 't:;' is for",
-    ),
+    "text": ("a.jsonl", ROW.format(1, '"a;b"') + ROW.format(2, "[]"), "t", "--merge 't:;' is for"),
     "list": (
         "a.jsonl",
         ROW.format(1, '["a"]') + ROW.format(2, "[]"),
@@ -405,12 +400,7 @@ REFUSED = {
     "no such number": ("a.tsv", "1\tx\ta\n", "3:;,4:;", "has no column '4'; name one with --merge"),
     "column": ("a.csv", "id,text,t\n1,x,a\n2,x,b\n", "u:;", "it has id, text, t"),
     "twice": ("a.csv", "id,text,t,t\n1,x,a,b\n2,x,b,c\n", "t:;", "has several columns 't'"),
-    "no delimiter": (
-        "a.csv",
-        "id,text,t\n1,x,a\n2,x,b\n",
-        "t",
-        "row 1: field 't' is",
-    ),
+    "no delimiter": ("a.csv", "id,text,t\n1,x,a\n2,x,b\n", "t", "row 1: field 't' is"),
     "few": ("a.tsv", "1\tx\ta\n2\tx\n", "3:;", "row 2: too few fields, in a row to merge"),
 }
 

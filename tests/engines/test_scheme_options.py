@@ -7,13 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.drawn import COUNTS, settings_of
-from tests.support.engines import (
-    ANSWER,
-    ENGINES,
-    VIDEOS,
-    Input,
-    in_order,
-)
+from tests.support.engines import ANSWER, ENGINES, VIDEOS, Input, in_order
 
 SETTINGS = [
     "--scheme=supershingle --supershingles=60:10:2",

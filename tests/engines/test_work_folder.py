@@ -229,10 +229,7 @@ def test_a_run_that_chose_an_exact_join_goes_on(tmp_path: Path) -> None:
     assert sum("again" in line for line in log_of(work)) == 1  # the choice of the exact join
 
 
-@pytest.mark.parametrize(
-    "flags",
-    [[], ["--output=kept"], ["--output=links"], ["--exact"]],
-)
+@pytest.mark.parametrize("flags", [[], ["--output=kept"], ["--output=links"], ["--exact"]])
 def test_the_answer_is_the_same_and_the_folder_is_removed(flags: list[str], tmp_path: Path) -> None:
     command = [*RUN, *flags, VIDEOS]
     result = succeed([*command, "--work", tmp_path / "w"], tmp_path)

@@ -119,15 +119,7 @@ def test_kept_by_a_field(tmp_path: Path) -> None:
         ["--output=clusters", "--within=id:([0-9])[.]"],
         ["--output=removed", "--not-pairs={}", "--within=id:([0-9])[.]"],
     ],
-    ids=[
-        "removed",
-        "kept",
-        "marked",
-        "contained",
-        "across",
-        "clusters within",
-        "apart within",
-    ],
+    ids=["removed", "kept", "marked", "contained", "across", "clusters within", "apart within"],
 )
 def test_the_same_as_on_one_machine(
     flags: list[str], files: dict[str, Path], hdfs: str, tmp_path: Path

@@ -31,11 +31,7 @@ def imported(words: list[str], tmp_path: Path) -> set[str]:
 
 
 @pytest.mark.first_case
-@some(
-    "words",
-    [*USUAL, "step.py share map", "step.py share reduce", "dedup_reducer.py"],
-    *USUAL,
-)
+@some("words", [*USUAL, "step.py share map", "step.py share reduce", "dedup_reducer.py"], *USUAL)
 def test_nothing_slow_is_imported(words: str, tmp_path: Path) -> None:
     found = imported(words.split(), tmp_path)
     ours = {name for name in found if name.startswith("neardup.")}

@@ -12,12 +12,7 @@ import pytest
 from neardup.decisions.kept_lines import Places, kept_of
 from neardup.reading.blocks import WHOLE_FILE, InputFile, first_place
 from neardup.reading.compressed import BY_SUFFIX, INPUTS, OPENERS, check_names, kind_by_name
-from neardup.reading.input_files import (
-    Unchanged,
-    format_input_files,
-    is_index,
-    task_place,
-)
+from neardup.reading.input_files import Unchanged, format_input_files, is_index, task_place
 from neardup.reading.input_format import InputFormat
 from neardup.runtime.program import StageError, UsageError
 from tests.support.engines import LOCAL, RUN_LOCAL, Command, a_file, run, succeed

@@ -16,12 +16,7 @@ from neardup.tools.judge.pair_elements import word_difference
 from neardup.tools.report.page import passages
 from tests.reading.test_cleaning import ran
 from tests.support.drawn import settings_of
-from tests.support.engines import (
-    RUN_LOCAL,
-    a_file,
-    run,
-    succeed,
-)
+from tests.support.engines import RUN_LOCAL, a_file, run, succeed
 
 SEEN_FORMATS = set("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2")
 SEEN_FORMATS |= {"\U000110bd", "\U000110cd"}

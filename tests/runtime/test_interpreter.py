@@ -15,14 +15,7 @@ from tests.support.cases import in_turn
 from tests.support.engines import NEARDUP, ROOT, VIDEOS, Result, refuse, run
 
 RECORDS = b"a 1 2 3\nb 1 2 3\n"
-SCRIPTS = (
-    "mapper.py",
-    "reducer.py",
-    "dedup_reducer.py",
-    "step.py",
-    "frames_mapper.py",
-    "job.py",
-)
+SCRIPTS = ("mapper.py", "reducer.py", "dedup_reducer.py", "step.py", "frames_mapper.py", "job.py")
 # What the scripts, numpy and mrjob import, or would if it were there.
 TEMPTING = (
     *("numpy", "mrjob", "ujson", "simplejson", "rapidjson", "yaml", "pyspark", "boto3", "botocore"),
@@ -54,10 +47,7 @@ def copy(tmp_path: Path) -> Path:
 
 
 def arguments(script: str) -> list[str]:
-    return {
-        "step.py": ["count", "order"],
-        "job.py": ["--no-conf", "-"],
-    }.get(script, [])
+    return {"step.py": ["count", "order"], "job.py": ["--no-conf", "-"]}.get(script, [])
 
 
 def lacks(result: Result, *packages: str) -> bool:

@@ -141,12 +141,7 @@ def encode(
 
 
 def add_sound(
-    file: Any,
-    track: Any,
-    samples: NDArray[Any],
-    rate: int,
-    layout: str = "mono",
-    channels: int = 1,
+    file: Any, track: Any, samples: NDArray[Any], rate: int, layout: str = "mono", channels: int = 1
 ) -> None:
     """Write sound to a track: samples (n,), of 16 bits, the same in each channel."""
     import av

@@ -57,9 +57,7 @@ def test_the_pairs_are_those_of_the_nested_loop(seed, t):
 
 @pytest.mark.slow
 @crossed(
-    at_once=[1, 7, 10**9],
-    bucket_bytes=[2, 500, 5000],
-    order=["sorted", "shuffled inside each key"],
+    at_once=[1, 7, 10**9], bucket_bytes=[2, 500, 5000], order=["sorted", "shuffled inside each key"]
 )
 def test_neither_blocks_nor_spilling_nor_order_change_the_pairs(at_once, bucket_bytes, order):
     records = families(3, count=5)

@@ -34,12 +34,7 @@ from neardup.options.table import Options
 from neardup.reading import shingling
 from neardup.reading.blocks import NEW, Block, numbered
 from neardup.reading.input_check import NO_SHINGLES, BadLine
-from neardup.reading.input_files import (
-    Unchanged,
-    check_files,
-    check_regular,
-    refuse_twice,
-)
+from neardup.reading.input_files import Unchanged, check_files, check_regular, refuse_twice
 from neardup.reading.input_format import InputFormat
 from neardup.reading.table_rows import fields_table
 from neardup.runtime import summary

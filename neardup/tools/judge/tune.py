@@ -153,10 +153,7 @@ class SimilarPairs:
 
 
 def _hints(
-    sample: line_sample.LineSample,
-    options: table.Options,
-    pairs: SimilarPairs,
-    files: list[str],
+    sample: line_sample.LineSample, options: table.Options, pairs: SimilarPairs, files: list[str]
 ) -> Iterator[str]:
     """Yield, for each option that would find more pairs by the sample, how many, and a command."""
     here, tried = pairs.of(options), []

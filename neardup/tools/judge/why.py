@@ -24,12 +24,7 @@ import numpy as np
 from neardup.commands.truth import options_of, refuse_others
 from neardup.lines.keyed_lines import encode_sets, encoded_size, format_keys
 from neardup.options import table
-from neardup.options.settings import (
-    Settings,
-    counts_first,
-    names_no_scheme,
-    settings_before_counts,
-)
+from neardup.options.settings import Settings, counts_first, names_no_scheme, settings_before_counts
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.reading.input_files import check_files, is_index
 from neardup.runtime.counters import Counters, RunFile, run_file_name
@@ -236,11 +231,7 @@ def _similarity(fraction: str, part: int, whole: int) -> Similarity:
 
 
 def explained(
-    records: Batch,
-    ids: tuple[bytes, bytes],
-    settings: Settings,
-    measure: str | None,
-    texts: Texts,
+    records: Batch, ids: tuple[bytes, bytes], settings: Settings, measure: str | None, texts: Texts
 ) -> Lines:
     """Return lines (name, text) on why two ids are a pair or not, given their records and texts."""
     scheme = settings.scheme

@@ -327,11 +327,7 @@ def test_a_file_on_both_sides_is_old(sides: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words", "said"),
     [
-        (
-            None,
-            ["--no-variants"],
-            "quality=50, but this run has --no-variants --quality=50",
-        ),
+        (None, ["--no-variants"], "quality=50, but this run has --no-variants --quality=50"),
         (None, ["--quality=9"], "give the same options, or make it again: "),
         (lambda lines: lines[:-1], [], "hashes: is not as it was written; make it again: "),
         (lambda lines: [*lines, lines[-1]], [], "is not as it was written"),

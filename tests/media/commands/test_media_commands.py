@@ -95,10 +95,7 @@ def test_with_strict_a_damaged_file_ends_the_run(
 
 
 REFUSED = {
-    "images": [
-        ("{} --quality=101", "--quality: "),
-        ("{} --distance=129", "--distance: "),
-    ],
+    "images": [("{} --quality=101", "--quality: "), ("{} --distance=129", "--distance: ")],
     "videos": [
         ("{} --ticks=0", "--ticks: "),
         ("{} --threshold=0", "--threshold: expected 0 < T <= 1, such as 0.8, got '0'"),

@@ -85,11 +85,7 @@ def test_a_copy_with_another_sound_is_removed_doubtfully(tmp_path: Path) -> None
     gone = [(path, doubts) for path, kept, _, doubts in rows(result, top) if kept == "a.mp4"]
     found = {path.partition(".")[0]: doubts.rpartition(",")[2] for path, doubts in gone}
     again = {f"{name}%20again": "" for name in ("b", "c", "d")}
-    assert found == {
-        **again,
-        "e%20other": "other sound",
-        "f%20silent": "",
-    }
+    assert found == {**again, "e%20other": "other sound", "f%20silent": ""}
 
 
 @pytest.mark.slow

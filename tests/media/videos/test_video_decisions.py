@@ -222,10 +222,7 @@ def test_a_video_kept_without_a_stretch_of_the_removed_one_is_doubtful() -> None
     for missed, words in (((0.0, 6.0), b"not whole"), ((6.0, 2.0), b"")):
         found = [pair(0, 1)._replace(missed=missed)]
         (line,) = decide(
-            FoundPairs("ab", some, [54.0, 60.0], 0, found, []),
-            keep_rules("max:pixels"),
-            0.8,
-            False,
+            FoundPairs("ab", some, [54.0, 60.0], 0, found, []), keep_rules("max:pixels"), 0.8, False
         ).removed
         assert (line[:4], line.rstrip(b"\n").split(b"\t")[3]) == (b"b\ta\t", words)
 

@@ -161,8 +161,7 @@ def test_a_whole_copy_of_common_frames(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "options",
-    [DEFAULT, JoinOptions(at_least=2.0), JoinOptions(measure="containment")],
+    "options", [DEFAULT, JoinOptions(at_least=2.0), JoinOptions(measure="containment")]
 )
 def test_a_whole_copy_with_few_frames_of_its_own(options: JoinOptions, tmp_path: Path) -> None:
     """Copies of a video are found, although most of its frames are in seven other videos, too."""

@@ -98,10 +98,7 @@ def check_sarif(log: dict) -> list[dict]:
 
 @pytest.mark.parametrize(
     ("path", "uri"),
-    [
-        (b'./a "b"/\xff%.txt', "a%20%22b%22/%FF%25.txt"),
-        (b"/a:b.zip!c", "file:///a%3Ab.zip"),
-    ],
+    [(b'./a "b"/\xff%.txt', "a%20%22b%22/%FF%25.txt"), (b"/a:b.zip!c", "file:///a%3Ab.zip")],
     ids=["odd", "archive"],
 )
 def test_uris(path: bytes, uri: str) -> None:
@@ -115,10 +112,7 @@ def test_sarif(docs: Path, tmp_path: Path) -> None:
         place["physicalLocation"]["artifactLocation"]["uri"]
         for place in (*result["locations"], *result["relatedLocations"])
     ]
-    assert {unquote_to_bytes(uri) for uri in uris} == {
-        b"docs/c.txt",
-        os.fsencode(f"docs/{ODD}"),
-    }
+    assert {unquote_to_bytes(uri) for uri in uris} == {b"docs/c.txt", os.fsencode(f"docs/{ODD}")}
     assert run([*LEAKS, "-o", "y.sarif"], tmp_path, cwd=tmp_path).code == 1
     (result,) = check_sarif(json.loads((tmp_path / "y.sarif").read_bytes()))
     place = result["locations"][0]["physicalLocation"]

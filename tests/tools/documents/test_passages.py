@@ -72,9 +72,7 @@ def test_every_format(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("least", [1, 3])
 @pytest.mark.parametrize(
-    "clean",
-    ["", "accents", "digits,punctuation", "width"],
-    ids=["none", "accents", "two", "width"],
+    "clean", ["", "accents", "digits,punctuation", "width"], ids=["none", "accents", "two", "width"]
 )
 def test_scripts_and_cleanings(clean: str, least: int, tmp_path: Path) -> None:
     texts, cleaning = corpus(least), Cleaning.parse(clean) if clean else Cleaning()

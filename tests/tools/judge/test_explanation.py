@@ -14,12 +14,7 @@ from neardup.schemes.bit_keys import Blocks
 from neardup.schemes.projection import AgreeingBits
 from neardup.similarity.intervals import clopper_pearson
 from neardup.similarity.measures import Threshold
-from neardup.tools.judge.pair_elements import (
-    block_difference,
-    hexadecimal,
-    nearest,
-    print_elements,
-)
+from neardup.tools.judge.pair_elements import block_difference, hexadecimal, nearest, print_elements
 from neardup.tools.judge.why import angles
 from tests.schemes.test_schemes import PAIRS, pairs_of_similarity
 from tests.support.cases import some

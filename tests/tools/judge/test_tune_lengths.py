@@ -24,13 +24,7 @@ from neardup.similarity.measures import (
 )
 from neardup.tools.judge import shingle_lengths
 from neardup.tools.judge.line_sample import draw
-from neardup.tools.judge.shingle_lengths import (
-    MAX_TEXT,
-    Length,
-    Texts,
-    best_length,
-    compared,
-)
+from neardup.tools.judge.shingle_lengths import MAX_TEXT, Length, Texts, best_length, compared
 from tests.support.engines import NEARDUP, RUN_LOCAL, succeed
 
 TUNE = [*NEARDUP, "tune"]

@@ -26,13 +26,7 @@ from neardup.tools.sketches.sketch_kinds import CONTAINMENT, JACCARD, Kind, Sign
 from tests.schemes.test_schemes import ALPHA, PAIRS, pairs_of_similarity
 from tests.support.cases import crossed
 
-KINDS = [
-    "min:16",
-    "min:64",
-    "mod:1",
-    "mod:7",
-    "signature:40",
-]
+KINDS = ["min:16", "min:64", "mod:1", "mod:7", "signature:40"]
 every_kind = pytest.mark.parametrize("kind", KINDS)
 Pair = tuple[int, int, Fraction]
 
