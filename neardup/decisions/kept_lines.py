@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, dropwhile, takewhile
-from typing import IO, Any, Callable
+from typing import IO, Any, Callable, Union
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from neardup.reading.text_rows import Line, Row
 from neardup.runtime.program import STDOUT, StageError, UsageError, shown
 
 LF = ord("\n")
+Decided = Union[IO[bytes], None]  # sorted lines; None: no record is removed
 FILE_PLACES = 1 << LINE_BITS  # from one file to the next
 AGAIN = "name the same files in the same order, or run the whole job again"
 TO_FOLDER = "write a file for each of them: -o FOLDER/"
@@ -102,12 +103,14 @@ def _with_line_feeds(chunks: Iterable[bytes], of_file: bool) -> Iterator[bytes]:
 
 
 def lines_from(
-    file: IO[bytes], place: int, place_of: Callable[[bytes], int] = place_of
+    file: Decided, place: int, place_of: Callable[[bytes], int] = place_of
 ) -> Iterator[tuple[int, bytes]]:
     """Read a sorted file of decided lines; yield (place, line) of those at or after `place`.
 
     It begins with a binary search, so that each of many tasks reads only its own lines.
     """
+    if file is None:
+        return
     low, high = 0, os.fstat(file.fileno()).st_size  # the first such line begins in between
     while low < high:  # a line begins at `low`
         middle = (low + high) // 2
@@ -133,7 +136,7 @@ def keep_in_one(
     form: InputFormat,
     files: Sequence[InputFile],
     max_line: int,
-    decided: IO[bytes],
+    decided: Decided,
     sink: IO[bytes],
     passed: Callable[[int], None] = lambda _: None,
     of_file: PlacesOf | None = None,
@@ -226,7 +229,7 @@ class Places:
 
     names: Sequence[str] = ()  # of columns that are put in front of those of a table
 
-    def __init__(self, decided: IO[bytes], file: InputFile, merges: Merges | None = None):
+    def __init__(self, decided: Decided, file: InputFile, merges: Merges | None = None):
         self.added = Additions(merges, file) if merges else None
         lines, end = lines_from(decided, file.first), file.first + FILE_PLACES
         self._left = takewhile(lambda line: line[0] < end, lines)
@@ -284,7 +287,7 @@ class Places:
             raise StageError(f"{name}: is shorter than when the decision was made; {AGAIN}")
 
 
-PlacesOf = Callable[[IO[bytes], InputFile], Places]
+PlacesOf = Callable[[Decided, InputFile], Places]
 
 
 def check_one_answer(

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from neardup.decisions.kept_lines import (
     AGAIN,
     FILE_PLACES,
+    Decided,
     Places,
     PlacesOf,
     kept_lines,
@@ -69,7 +70,7 @@ class Marks(Places):
         form: InputFormat,
         prefix: str,
         left_out: np.ndarray,
-        decided: IO[bytes],
+        decided: Decided,
         file: InputFile,
         merges: Merges | None = None,
     ):
@@ -213,7 +214,7 @@ def check_files(
         check_columns(prefix, file.name, found, added)
 
 
-def _marks(decided: IO[bytes], first: int) -> Iterator[tuple[int, bytes, Mark]]:
+def _marks(decided: Decided, first: int) -> Iterator[tuple[int, bytes, Mark]]:
     """Yield (place, id, mark) of one file's records in pairs, in order; b"" for a kept record."""
     mine = takewhile(lambda line: line[0] < first + FILE_PLACES, lines_from(decided, first))
     for place, lines in groupby(mine, key=lambda line: line[0]):

@@ -278,11 +278,8 @@ def keep() -> None:
         _check_rows(decided, settings)
         marked = settings.output is OUTPUTS[MARKED]
         if blocks.in_task():
-            first = input_files.task_place(list_of_files(args.input_files))
-            pieces = iter(lambda: sys.stdin.buffer.read(blocks.BLOCK_BYTES), b"")
-            start = blocks.start_of_split()
-            how = first, start.place.removesuffix(": "), settings, decided, start.of_file
-            write_all(pairs.lines_of_task(blocks.with_line_ends(pieces), *how))
+            part = part_of_task(args.input_files)
+            write_all(pairs.lines_of_task(part, settings, decided))
         else:
             names = args.files or ["-"]
             blocks.check_inputs(names)
@@ -292,6 +289,14 @@ def keep() -> None:
             with opened_output() as sink:
                 if lost := keep_or_mark(names, decided, settings, sink):
                     print(many(lost, LOST), file=sys.stderr)
+
+
+def part_of_task(names: str | None) -> pairs.TaskPart:
+    """Return this task's part of a file, on standard input; names: the list of input files."""
+    start, first = blocks.start_of_split(), input_files.task_place(list_of_files(names))
+    pieces = iter(lambda: sys.stdin.buffer.read(blocks.BLOCK_BYTES), b"")
+    name = start.place.removesuffix(": ")
+    return pairs.TaskPart(blocks.with_line_ends(pieces), first, name, start.of_file)
 
 
 def _refuse_decisions(options: Options, args: Namespace) -> None:

@@ -18,7 +18,7 @@ from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import IO, TYPE_CHECKING, Any, Callable
+from typing import IO, TYPE_CHECKING, Any, Callable, NamedTuple
 
 import numpy as np
 
@@ -417,32 +417,34 @@ def _decided_lines(
         yield key, answer_lines.format_mark(record[tag.place], cluster, count)
 
 
-def lines_of_task(
-    pieces: Iterable[bytes],
-    first: int,
-    name: str,
-    settings: Settings,
-    decided: IO[bytes],
-    of_file: bool = False,
-) -> Iterator[bytes]:
-    """Yield the lines of a task's part of a file as --output kept or marked writes them.
+class TaskPart(NamedTuple):
+    """A task's part of a file."""
 
-    first: the place of the first line
+    pieces: Iterable[bytes]
+    first: int  # the place of its first line
+    name: str  # of the file
+    of_file: bool = False  # as in `kept_lines`
+
+    def without(self, gone: Iterable[int]) -> Iterator[bytes]:
+        return kept_lines(self.pieces, self.first, gone, self.of_file)
+
+
+def lines_of_task(part: TaskPart, settings: Settings, decided: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a task as --output kept or marked writes them.
+
     decided: the sorted lines of the decision on the whole input
-    of_file: as in `kept_lines`
     """
-    marked = settings.output is OUTPUTS[MARKED]
-    gone = (answer_lines.parse_decided(line)[0] for _, line in lines_from(decided, first))
-    lines = kept_lines(pieces, first, () if marked else gone, of_file)
-    return _marked_lines(lines, first, name, settings, decided) if marked else lines
+    if settings.output is OUTPUTS[MARKED]:
+        return _marked_lines(part, settings, decided)
+    return part.without(
+        answer_lines.parse_decided(line)[0] for _, line in lines_from(decided, part.first)
+    )
 
 
-def _marked_lines(
-    pieces: Iterable[bytes], first: int, name: str, settings: Settings, decided: IO[bytes]
-) -> Iterator[bytes]:
-    form = settings.form
+def _marked_lines(part: TaskPart, settings: Settings, decided: IO[bytes]) -> Iterator[bytes]:
+    form, name = settings.form, part.name
     kind = form.kind_of(name)
-    for at, lines, long in whole_lines(pieces, first, settings.max_line):
+    for at, lines, long in whole_lines(part.without(()), part.first, settings.max_line):
         left_out = sorted([*long, *_uncompared(*settings.parse(short(lines, long)))])
         places = np.array(left_out, np.uint64) + np.uint64(at)
         marks = Marks(form, settings.mark_prefix, places, decided, InputFile(name, name, at))

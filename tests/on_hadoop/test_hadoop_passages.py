@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import random
 import re
 import sys
@@ -36,25 +35,6 @@ def corpus(texts: int) -> list[bytes]:
     return lines
 
 
-def test_passages(tmp_path: Path) -> None:
-    lines = corpus(600)
-    files = [tmp_path / f"{k}.jsonl" for k in range(2)]
-    for number, file in enumerate(files):
-        file.write_bytes(b"".join(lines[number::2]))
-    words = ["--length=13", "--min-records=3", "--places"]
-    here = in_order(succeed([*NEARDUP, "passages", *words, *files], tmp_path).out)
-    assert len(here.splitlines()) > 20
-    folder = f"/passages{os.getpid()}"
-    for file in files:  # in several splits
-        hadoop_cluster.put(file.read_bytes(), f"{folder}/{file.name}", 1 << 16)
-    output = hadoop_cluster.new_output()
-    python = ["--python", hadoop_cluster.PYTHON, "--reducers=2"]
-    command = [*JOBS, *words, *python, *HERE, "--input=jsonl", folder, output]
-    result = hadoop_cluster.attempt(command, tmp_path)
-    assert result.code == 0, result.err
-    assert hadoop_cluster.pairs_in(output) == here
-
-
 def in_hdfs(files: list[Path]) -> str:
     """Store files in several splits; return the folder."""
     folder = f"/passages{time.time_ns()}"
@@ -74,12 +54,13 @@ def two_files(tmp_path: Path) -> list[Path]:
 @pytest.mark.parametrize(
     "words",
     [
+        ["--min-records=3", "--places"],
         ["--by=saved", "--places"],
         ["--output=kept"],
         ["--output=kept", "--keep=none"],
         ["--output=marked"],
     ],
-    ids=["by", "kept", "none", "marked"],
+    ids=["places", "by", "kept", "none", "marked"],
 )
 def test_answers(words: list[str], tmp_path: Path) -> None:
     files, removed = two_files(tmp_path), tmp_path / "removed"

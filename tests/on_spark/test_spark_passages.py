@@ -14,7 +14,7 @@ import pytest
 from neardup.reading.cleaning import Cleaning
 from neardup.runtime.program import StageError
 from neardup.tools.documents import passage_spark
-from neardup.tools.documents.passage_steps import PassageOptions
+from neardup.tools.documents.passage_windows import PassageOptions
 from tests.on_hadoop.test_hadoop_passages import corpus
 from tests.on_spark.test_spark_answers import written
 from tests.support.engines import NEARDUP, in_order, refuse, run, succeed
@@ -48,26 +48,6 @@ def test_drawn_texts(spark: Any, tmp_path: Path, seed: int) -> None:
     words += [f"--clean={clean}"] * bool(clean) + ["--places"] * (every := seed > 1)
     found = answer(spark, tmp_path / "out", *words, "--input=jsonl", tmp_path / "[ab].jsonl*")
     assert found == expected(texts, options, every) != b""
-
-
-def test_splits_of_several_files(spark: Any, tmp_path: Path, capsys: Any) -> None:
-    """The first place is that in the first file by path; bad lines are counted once, and named."""
-    lines, files = corpus(300), [tmp_path / f"{k}.jsonl" for k in range(2)]
-    for number, file in enumerate(files):
-        file.write_bytes(b"".join(lines[number::2]) + b"[]\n")
-    words = ["--length=13", "--min-records=3"]
-    here = succeed([*NEARDUP, "passages", *words, *files], tmp_path)
-    size = "spark.sql.files.maxPartitionBytes"
-    before = spark.conf.get(size)
-    try:
-        spark.conf.set(size, 1 << 15)
-        assert answer(spark, tmp_path / "out", *words, *files[::-1]) == in_order(here.out) != b""
-    finally:
-        spark.conf.set(size, before)
-    said = capsys.readouterr().err
-    assert "passages: 300 records" in said
-    assert "2 bad lines" in said
-    assert "1.jsonl from byte " in said
 
 
 def test_nothing_to_find(spark: Any, tmp_path: Path) -> None:
@@ -185,18 +165,22 @@ def test_the_same_line_goes_on_after_a_failure(
     assert [path.name for path in tmp_path.glob("out*")] == ["out [1]"]
 
 
-def test_marked_in_splits(spark: Any, tmp_path: Path, capsys: Any) -> None:
-    files, words = two_files(tmp_path), ["--length=13", "--output=marked", "--max-bad=1"]
+@pytest.mark.parametrize("words", [["--min-records=3"], ["--output=marked"]])
+def test_in_splits(words: list[str], spark: Any, tmp_path: Path, capsys: Any) -> None:
+    """The first place is that in the first file by path; bad lines are counted once, and named."""
+    files, words = two_files(tmp_path), ["--length=13", "--max-bad=1", *words]
     here = succeed([*NEARDUP, "passages", *words, *files], tmp_path).out
     size = "spark.sql.files.maxPartitionBytes"
     before = spark.conf.get(size)
     try:
         spark.conf.set(size, 1 << 14)
-        assert answer(spark, tmp_path / "out", *words, *files) == in_order(here) != b""
+        assert answer(spark, tmp_path / "out", *words, *files[::-1]) == in_order(here) != b""
     finally:
         spark.conf.set(size, before)
     said = capsys.readouterr().err
     assert "passages: 121 records" in said
+    assert "2 bad lines" in said
+    assert "a.jsonl from byte " in said
 
 
 @pytest.mark.parametrize("words", [[], ["--output=kept"]], ids=["passages", "kept"])

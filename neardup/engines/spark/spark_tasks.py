@@ -40,7 +40,7 @@ from neardup.runtime.program import StageError, UsageError
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages import phases
 from neardup.stages.candidate_keys import HELD_BYTES, BloomFilter
-from neardup.stages.pairs import decision, dedup_pairs, lines_of_task, sorted_lines
+from neardup.stages.pairs import TaskPart, decision, dedup_pairs, lines_of_task, sorted_lines
 from neardup.verification.not_pairs import NotPairs
 
 if TYPE_CHECKING:
@@ -147,11 +147,8 @@ class Tasks:
             settings, counters = self._settings(), Counters("keep")
             assert self.places is not None
             for rows in rows_of_batches(batches):
-                first = rows.split.first(self.places) + rows.number - 1
-                lines = [rows.bytes(rows.low, rows.high)]
                 with open(SparkFiles.get(decided), "rb") as file:
-                    how = first, rows.split.name, settings, file
-                    block = b"".join(lines_of_task(lines, *how))
+                    block = b"".join(lines_of_task(rows.part(self.places), settings, file))
                 counters.add(READ, rows.high - rows.low)
                 counters.add(WRITTEN, block.count(b"\n"))
                 if block:
@@ -351,6 +348,10 @@ class SplitRows(NamedTuple):
         start, stop = int(self.ends[low]), int(self.ends[high])
         data: bytes = self.values.buffers()[2].slice(start, stop - start).to_pybytes()
         return data
+
+    def part(self, places: Mapping[str, int]) -> TaskPart:
+        first = self.split.first(places) + self.number - 1
+        return TaskPart([self.bytes(self.low, self.high)], first, self.split.name)
 
 
 def rows_of_batches(batches: Iterable[Any]) -> Iterator[SplitRows]:

@@ -13,33 +13,27 @@ Letters: T words of a row.
 from __future__ import annotations
 
 from array import array
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from heapq import merge
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import IO, Any, Callable
 
 import numpy as np
 
-from neardup.decisions.kept_lines import AGAIN, PlacesOf, kept_lines, lines_from
+from neardup.decisions.kept_lines import AGAIN, PlacesOf, lines_from
 from neardup.options.settings import Settings
 from neardup.reading.blocks import Block, InputFile
 from neardup.reading.text_rows import Record
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, shown
-from neardup.stages.pairs import short, whole_lines
+from neardup.stages.pairs import TaskPart, short, whole_lines
 from neardup.stages.word_lines import Words
-from neardup.tools.documents.passage_rows import (
-    Cuts,
-    CutWords,
-    Shares,
-    characters,
-    cut_line,
-    cut_places,
-)
-from neardup.tools.documents.passage_texts import MARKED, RecordTexts
+from neardup.tools.documents.cut_words import Cut, Cuts, CutWords, Name, cut_lines
+from neardup.tools.documents.passage_rows import Shares, cut_places
+from neardup.tools.documents.passage_texts import MARKED, RecordText, RecordTexts
 
 FAR = 1 << 20  # places; further ones are searched for
 END = 1 << 64  # after all places
@@ -101,7 +95,7 @@ class RecordCuts:
 
     def __init__(self, found: Found, words: int):
         rounds: list[list[tuple[int, ...]]] = [[] for _ in range(found[-1][0] + 1 if found else 0)]
-        self._sources: dict[tuple[int, int], str] = {}
+        self._sources: dict[Name, str] = {}
         try:
             for number, line in found:
                 _, word, stop, source = line.rstrip(b"\n").split(b"\t")
@@ -119,41 +113,34 @@ class RecordCuts:
         for begin, end, _ in self.cuts:
             self.left[begin:end] = False
 
-    def source(self, name: tuple[int, int], id_: str, spans: np.ndarray) -> str:
-        """Return where the first word of a cut was first; spans: of the record's words."""
+    def source(self, each: RecordText, name: Name) -> str:
+        """Return where the first word of a cut was first."""
         if name in self._sources:
             return self._sources[name]
-        return f"{id_}:{spans[self._own[name], 0]}"
+        return f"{each.id}:{each.spans[self._own[name], 0]}"
 
 
 def cuts_of(
-    records: Records, decided: DecidedLines, words: Words, counters: Counters
-) -> Iterator[tuple[int, int, int, bytes]]:
-    """Yield each cut: the place of its row, from which character to which, and its line.
-
-    Records without words left are counted.
-    """
+    records: Records, decided: DecidedLines, words: Words
+) -> Iterator[tuple[RecordText, list[Cut], Callable[[Name], str]]]:
+    """Yield the records with cuts, as `cut_lines` takes them."""
     for place, record in records:
         if found := decided.at(place):
-            spans, id_ = words.spans(record.content), record.id.decode()
-            of = RecordCuts(found, len(spans))
-            if not (left := int(of.left.sum())):
-                counters.emptied(id_)
-            for low, high, name in characters(of.cuts, spans):
-                source = of.source(name, id_, spans)
-                yield place, low, high, cut_line(id_, record.content, low, high, source, left)
+            spans = words.spans(record.content)
+            each = RecordText(0, place, record.id.decode(), record.content, spans)
+            cuts = RecordCuts(found, len(spans))
+            yield each, cuts.cuts, partial(cuts.source, each)
 
 
 def changes(
     records: Records, decided: DecidedLines, settings: Settings, kind: str, counters: Counters
 ) -> PlacesOf:
-    """Return how the rows of records are written; kind: of --output; counters: see `cuts_of`."""
+    """Return how the rows of records are written; kind: of --output; counters: see `cut_lines`."""
     form, words = settings.form, Words(settings.form.clean)
     places, shares, cuts = array("Q"), array("d"), array("Q")
     if kind != MARKED:
-        for cut in cuts_of(records, decided, words, counters):
-            cuts.extend(cut[:3])
-        return partial(cut_places, form, np.array(cuts).reshape(-1, 3), " ")
+        deque(cut_lines(cuts_of(records, decided, words), counters, cuts), maxlen=0)
+        return partial(cut_places, form, cuts, " ")
     for place, record in records:
         if size := words.line(record.content).count(b" "):
             counts = [line.split(b"\t")[1:] for _, line in decided.at(place)] or [[b"0", b"0"]]
@@ -164,26 +151,21 @@ def changes(
 
 
 def changed_rows(
-    pieces: Iterable[bytes],
-    first: int,
-    name: str,
+    part: TaskPart,
     texts: RecordTexts,
     decided: DecidedLines,
     settings: Settings,
     kind: str,
     counters: Counters,
-    of_file: bool = False,
 ) -> Iterator[bytes]:
-    """Yield the rows of a task's part of a file; arguments as in `pairs.lines_of_task`."""
-    form = settings.form
-    with TemporaryFile() as none:
-        pieces = kept_lines(pieces, first, (), of_file)
-        for place, lines, long in whole_lines(pieces, first, settings.max_line):
-            block = Block(f"{name}: line ", 2, short(lines, long), first=place)
-            of_rows = changes(texts.of_blocks([block]), decided, settings, kind, counters)
-            rows: Any = of_rows(none, InputFile(name, name, place))
+    """Yield the rows of a task's part of a file."""
+    name, form = part.name, settings.form.kind_of(part.name)
+    for place, lines, long in whole_lines(part.without(()), part.first, settings.max_line):
+        block = Block(f"{name}: line ", 2, short(lines, long), first=place)
+        of_rows = changes(texts.of_blocks([block]), decided, settings, kind, counters)
+        rows: Any = of_rows(None, InputFile(name, name, place))
+        if rows.added:
+            yield from rows.added.in_lines([b"".join(line + b"\n" for line in lines)], place)
+        else:
             each = enumerate(lines, place)
-            if rows.added:
-                yield from rows.added.in_lines([b"".join(line + b"\n" for line in lines)], place)
-            else:
-                yield b"".join(rows.line(i, line, form.kind_of(name)) + b"\n" for i, line in each)
+            yield b"".join(rows.line(i, line, form) + b"\n" for i, line in each)

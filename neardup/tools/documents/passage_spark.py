@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from argparse import Namespace
+from array import array
 from collections.abc import Iterable, Iterator
 from contextlib import closing, nullcontext
 from functools import partial
@@ -35,10 +36,11 @@ from neardup.runtime.program import UsageError, run
 from neardup.runtime.summary import judged, print_summary, total
 from neardup.stages.candidate_keys import HELD_BYTES, BloomFilter
 from neardup.stages.word_lines import Words
-from neardup.tools.documents import passage_answers, passage_steps, passage_texts
+from neardup.tools.documents import passage_answers, passage_steps, passage_texts, passage_windows
+from neardup.tools.documents.cut_words import cut_lines
 from neardup.tools.documents.passage_answers import DecidedLines
-from neardup.tools.documents.passage_steps import PassageOptions
 from neardup.tools.documents.passage_texts import KEPT, PASSAGES, RecordTexts
+from neardup.tools.documents.passage_windows import PassageOptions
 
 NAME = "passage_spark.py"
 DESCRIPTION = """Find passages on Spark: runs of words that occur in several texts.
@@ -129,33 +131,30 @@ def carry_out(spark: Any, args: Namespace, stages: Any) -> list[dict[str, Any]]:
     def hashes(blocks: Iterator[Block], counters: Counters) -> Iterator[bytes]:
         with closing(decided()) as cuts:
             records = texts(counters).of_blocks(blocks)
-            yield from passage_steps.hashes(records, options, partitions, cuts)
+            yield from passage_windows.hashes(records, options, partitions, cuts)
 
     def windows(blocks: Iterator[Block], counters: Counters) -> Iterator[bytes]:
         with closing(decided()) as cuts:
             records = texts(counters).of_blocks(blocks)
-            yield from passage_steps.windows(records, options, known.value, cuts, sources)
+            yield from passage_windows.windows(records, options, known.value, cuts, sources)
 
     def rows(batches: Iterable[Any], counters: Counters) -> Iterator[bytes]:
         with closing(decided()) as lines:
             for some in rows_of_batches(batches):
-                data, first = some.bytes(some.low, some.high), some.split.first(places)
-                how = some.split.name, texts(Counters("rows")), lines, Settings.of(asked)
-                yield from passage_answers.changed_rows(
-                    [data], first + some.number - 1, *how, kind, counters
-                )
+                how = texts(Counters("rows")), lines, Settings.of(asked), kind, counters
+                yield from passage_answers.changed_rows(some.part(places), *how)
 
     def cuts(batches: Iterable[Any], counters: Counters) -> Iterator[bytes]:
         with closing(decided()) as lines:
             blocks = blocks_of_batches(batches, settings.max_line, places)
             records = texts(Counters("cuts")).of_blocks(blocks)
-            found = passage_answers.cuts_of(records, lines, Words(options.clean), counters)
-            yield from (line for *_, line in found)
+            found = passage_answers.cuts_of(records, lines, Words(options.clean))
+            yield from cut_lines(found, counters, array("Q"))
 
     every = args.places or kind != PASSAGES
-    runs_of = partial(passage_steps.runs, least=options.least, every=every)
+    runs_of = partial(passage_windows.runs, least=options.least, every=every)
     lines_of: Step = partial(passage_steps.passage_lines, options=options)
-    keys_of = partial(passage_steps.shared, most=HELD_BYTES)
+    keys_of = partial(passage_windows.shared, most=HELD_BYTES)
     reports = list[dict[str, Any]]()
     while True:
         again = str(len(names) or "")

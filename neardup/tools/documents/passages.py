@@ -17,7 +17,7 @@ from functools import partial
 from importlib import import_module
 from io import BytesIO
 from itertools import chain
-from tempfile import TemporaryFile
+from typing import Callable
 
 import numpy as np
 
@@ -39,18 +39,17 @@ from neardup.stages.pairs import sorted_lines
 from neardup.stages.repeated_runs import BY_PLACE, find_passages
 from neardup.stages.word_lines import KeptSteps, WordLines
 from neardup.tools.documents import passage_texts
-from neardup.tools.documents.document_files import is_archive
-from neardup.tools.documents.documents import check_failures
-from neardup.tools.documents.passage_rows import (
+from neardup.tools.documents.cut_words import (
+    Cut,
     CutWords,
-    Shares,
-    characters,
-    check_kept,
+    Name,
     counted,
-    cut_line,
-    cut_places,
+    cut_lines,
     rounds_of_cuts,
 )
+from neardup.tools.documents.document_files import is_archive
+from neardup.tools.documents.documents import check_failures
+from neardup.tools.documents.passage_rows import Shares, check_kept, cut_places
 from neardup.tools.documents.passage_texts import RecordText, RecordTexts
 
 PROGRAM, NAME = "python3 -m neardup passages", "neardup passages"
@@ -117,9 +116,9 @@ def main() -> None:
             first = args.which == "first"
             rounds = rounds_of_cuts(*asked, first, steps)
             cuts = array("Q")
-            found = cut_lines(texts, lines, CutWords(rounds), cuts, counters)
+            found = cut_lines(cuts_in(texts, lines, CutWords(rounds)), counters, cuts)
             removed.write(found) if args.removed else deque(found, maxlen=0)
-            how = partial(cut_places, settings.form, np.array(cuts).reshape(-1, 3), args.separator)
+            how = partial(cut_places, settings.form, cuts, args.separator)
             write_rows(settings, files, texts, answer, how)
             said = many(len(cuts) // 3, "cuts")
         elif args.kind == "marked":
@@ -180,26 +179,20 @@ def write_rows(
     how: PlacesOf,
 ) -> None:
     """Write all rows of the files as `how` changes them; StageError if a file was changed."""
-    with TemporaryFile() as none, answer.opened() as sink:
-        keep_in_one(settings.form, files, settings.max_line, none, sink, of_file=how)
+    with answer.opened() as sink:
+        keep_in_one(settings.form, files, settings.max_line, None, sink, of_file=how)
     texts.check()
 
 
-def cut_lines(
-    texts: RecordTexts, lines: WordLines, words: CutWords, cuts: array[int], counters: Counters
-) -> Iterator[bytes]:
-    """Yield a line for each cut, in order; add (place, from, to) to `cuts`."""
-    sources: dict[tuple[int, int], str] = {}
+def cuts_in(
+    texts: RecordTexts, lines: WordLines, words: CutWords
+) -> Iterator[tuple[RecordText, list[Cut], Callable[[Name], str]]]:
+    """Yield the records with cuts, or with what these repeat, as `cut_lines` takes them."""
+    sources: dict[Name, str] = {}
     for each in texts.again(lines, words.records, lambda each: each):
-        spans, size = each.spans, len(each.spans)
-        own, repeats = words.of(each.record, size)
-        sources.update({name: f"{each.id}:{spans[word, 0]}" for name, word in repeats.items()})
-        left = size - sum(stop - first for first, stop, _ in own)
-        if not left:
-            counters.emptied(each.id)
-        for low, high, name in characters(own, spans):
-            cuts.extend((each.place, low, high))
-            yield cut_line(each.id, each.text, low, high, sources[name], left)
+        own, repeats = words.of(each.record, len(each.spans))
+        sources.update({name: f"{each.id}:{each.spans[at, 0]}" for name, at in repeats.items()})
+        yield each, own, sources.__getitem__
 
 
 def listing(texts: RecordTexts, lines: WordLines, found: np.ndarray, by: str) -> Iterator[bytes]:

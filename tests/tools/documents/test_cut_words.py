@@ -9,7 +9,7 @@ import pytest
 
 from neardup.stages import repeated_runs
 from neardup.stages.word_lines import WordLines
-from neardup.tools.documents.passage_rows import CutWords, rounds_of_cuts
+from neardup.tools.documents.cut_words import CutWords, rounds_of_cuts
 from tests.stages.test_repeated_runs import drawn
 from tests.support.passages_oracle import Records, places_of
 

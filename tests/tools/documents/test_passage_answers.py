@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -14,49 +14,27 @@ import pytest
 
 from neardup.reading.blocks import NEW
 from neardup.reading.cleaning import Cleaning
-from neardup.reading.text_rows import Record
-from neardup.stages.candidate_keys import BloomFilter
 from neardup.stages.word_lines import WordLines, Words
-from neardup.tools.documents import passage_answers, passage_steps
+from neardup.tools.documents import passage_answers, passage_steps, passage_windows
+from neardup.tools.documents.cut_words import CutWords, counted, rounds_of_cuts
 from neardup.tools.documents.passage_answers import DecidedLines, RecordCuts
-from neardup.tools.documents.passage_rows import CutWords, counted, rounds_of_cuts
-from neardup.tools.documents.passage_steps import PassageOptions
+from neardup.tools.documents.passage_texts import RecordText
+from neardup.tools.documents.passage_windows import PassageOptions
 from tests.on_hadoop.test_hadoop_passages import corpus
 from tests.stages import test_repeated_runs
 from tests.support.corpus_in_forms import forms, made
 from tests.support.engines import NEARDUP, in_order, run, succeed
-from tests.tools.documents.test_passage_steps import STEP, drawn, reduced, sent, step
+from tests.tools.documents.test_passage_steps import STEP, drawn, in_steps, sent, step
 
 
 def of_words(dice: random.Random) -> list[str]:
     return [" ".join(words) for words in test_repeated_runs.drawn(dice)]
 
 
-def decided_on(
-    dice: random.Random, texts: list[str], options: PassageOptions, names: list[str]
-) -> bytes:
-    """Return the sorted lines that one round of steps decides."""
-    records = [(NEW + i * 3, Record(0, b"r%d" % i, text)) for i, text in enumerate(texts)]
-    cuts = sorted(dice.choices(range(len(records) + 1), k=dice.randrange(4)))
-    splits = [records[a:b] for a, b in zip([0, *cuts], [*cuts, len(records)])]
-    dice.shuffle(splits)
-    with closing(
-        DecidedLines([[name] for name in names])
-    ) as decided:  # of all splits, in any order
-        keys = [line for some in splits for line in passage_steps.hashes(some, options, 2, decided)]
-        known = BloomFilter.of(b"".join(reduced(dice, keys, passage_steps.shared)), options.digest)
-        how = options, known, decided, True
-        lines = [line for some in splits for line in passage_steps.windows(some, *how)]
-    lines = reduced(dice, lines, lambda some: passage_steps.runs(some, options.least, True))
-    return b"".join(
-        sorted(reduced(dice, lines, lambda some: passage_steps.passage_lines(some, options)))
-    )
-
-
 def check(seed: int, cases: int, tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dice, deep, cut, kept, marked = random.Random(seed), 0, 0, 0, 0
     for case in range(cases):
-        monkeypatch.setattr(passage_steps, "BATCH_BYTES", dice.choice([1, 50, 1 << 20]))
+        monkeypatch.setattr(passage_windows, "BATCH_BYTES", dice.choice([1, 50, 1 << 20]))
         monkeypatch.setattr(passage_answers, "FAR", dice.choice([1, 1 << 20]))
         texts = dice.choice([drawn, of_words])(dice)
         first = dice.random() < 0.7
@@ -64,7 +42,7 @@ def check(seed: int, cases: int, tmp: Path, monkeypatch: pytest.MonkeyPatch) -> 
         how = dice.choice([1, 2, 3, 5]), dice.choice([1, 1, 2, 3])
         options = PassageOptions(*how, clean, "kept", first)
         words, names = Words(clean), list[str]()
-        while found := decided_on(dice, texts, options, names):
+        while found := in_steps(dice, texts, options, True, names):
             names.append(str(tmp / f"{case}.{len(names)}"))
             Path(names[-1]).write_bytes(found)
         with TemporaryFile() as file:
@@ -80,12 +58,13 @@ def check(seed: int, cases: int, tmp: Path, monkeypatch: pytest.MonkeyPatch) -> 
             for i, own in enumerate(spans):
                 expected, _ = one.of(i, len(own))
                 of = RecordCuts(decided.at(NEW + i * 3), len(own))
-                assert [(a, b, of.source(name, f"r{i}", own)) for a, b, name in of.cuts] == [
+                each = RecordText(i, 0, f"r{i}", texts[i], own)
+                assert [(a, b, of.source(each, name)) for a, b, name in of.cuts] == [
                     (a, b, sources[name]) for a, b, name in expected
                 ], (texts, options)
                 cut, kept = cut + bool(expected), kept + (not expected)
         deep += len(rounds) > 1
-        shares = decided_on(dice, texts, options._replace(kind="marked"), [])
+        shares = in_steps(dice, texts, options._replace(kind="marked"), True)
         assert shares.splitlines() == [
             b"%016x\t%d\t%d" % (NEW + i * 3, repeated, before)
             for i, (_, repeated, before) in enumerate(zip(*map(list, counts)))
@@ -107,20 +86,28 @@ def test_decided_as_in_one_process_in_more_cases(
     check(2, 600, tmp_path, monkeypatch)
 
 
-def rounds_in_a_pipe(tmp: Path, files: list[Path], *words: str) -> list[str]:
-    """Run the steps until nothing more is cut, or once; return the options with the decided."""
-    names: list[str] = []
+def rounds(tmp: Path, mapped: Callable[..., bytes], *words: str) -> list[str]:
+    """Run the steps until nothing more is cut, or once; return the options with the decided.
+
+    mapped: runs a step that reads records, with more options
+    """
+    decided: list[str] = []
     while True:
-        windows = sent(tmp, files, *words, *names)
-        found = in_order(
-            step("lines", tmp, *words, stdin=in_order(step("runs", tmp, *words, stdin=windows)))
-        )
-        if not found:
-            return names
-        (tmp / f"decided{len(names)}").write_bytes(found)
-        names.append(f"--decided={tmp / f'decided{len(names)}'}")
+        keys = in_order(mapped("hashes", *decided))
+        (tmp / "shared").write_bytes(step("shared", tmp, *words, stdin=keys))
+        windows = in_order(mapped("windows", f"--shared={tmp / 'shared'}", *decided))
+        runs = in_order(step("runs", tmp, *words, stdin=windows))
+        lines = in_order(step("lines", tmp, *words, stdin=runs)).splitlines(keepends=True)
+        if not lines:
+            return decided
+        folder = tmp / f"decided{len(decided)}"
+        folder.mkdir()
+        (folder / "_SUCCESS").touch()
+        for part in range(3):  # as of three reducers
+            (folder / f"part-0000{part}").write_bytes(b"".join(lines[part::3]))
+        decided.append(f"--decided={folder}")
         if "--output=kept" not in words:
-            return names
+            return decided
 
 
 def emptied(said: str) -> list[str]:
@@ -128,40 +115,44 @@ def emptied(said: str) -> list[str]:
     return [line for line in said.splitlines() if "without words left" in line]
 
 
+KINDS = {
+    "first": ["--output=kept"],
+    "none": ["--output=kept", "--keep=none"],
+    "marked": ["--output=marked", "--mark-prefix=x_"],
+}
+
+
 @forms
-@pytest.mark.parametrize("keep", ["first", "none"])
-def test_cut_in_every_format(name: str, keep: str, tmp_path: Path) -> None:
-    files, removed = [made(name, tmp_path)], tmp_path / "removed.tsv"
-    words = ["--length=5", "--output=kept", f"--keep={keep}"]
-    here = succeed([*NEARDUP, "passages", *words, "--removed", removed, *files], tmp_path)
-    one = here.out
-    decided = rounds_in_a_pipe(tmp_path, files, *words, "--sources")
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_of_every_format(name: str, kind: str, tmp_path: Path) -> None:
+    files, words = [made(name, tmp_path)], ["--length=5", *KINDS[kind]]
+    removed = tmp_path / "removed.tsv"
+    listed = ["--removed", str(removed)] * (kind != "marked")
+    here = succeed([*NEARDUP, "passages", *words, *listed, *files], tmp_path)
+
+    def mapped(name: str, *more: str) -> bytes:
+        return step(name, tmp_path, *words, "--sources", *more, *files)
+
+    decided = rounds(tmp_path, mapped, *words)
     assert decided
     rows = succeed([*STEP, "rows", *words, *decided, *files], tmp_path)
-    assert rows.out == one
+    assert rows.out == here.out
     assert emptied(rows.err) == emptied(here.err)
-    assert keep == "first" or emptied(rows.err)
-    assert step("cuts", tmp_path, *words, *decided, *files) == removed.read_bytes()
+    assert bool(emptied(rows.err)) >= (kind == "none")
+    if listed:
+        assert mapped("cuts", *decided) == removed.read_bytes()
 
 
-@forms
-def test_marked_in_every_format(name: str, tmp_path: Path) -> None:
-    files, words = [made(name, tmp_path)], ["--length=5", "--output=marked", "--mark-prefix=x_"]
-    one = succeed([*NEARDUP, "passages", "-q", *words, *files], tmp_path).out
-    decided = rounds_in_a_pipe(tmp_path, files, *words)
-    assert step("rows", tmp_path, *words, *decided, *files) == one
-
-
-@pytest.mark.parametrize("by", ["words", "count", "saved"])
 @pytest.mark.parametrize("every", [[], ["--places"]], ids=["firsts", "places"])
-def test_in_order(by: str, every: list[str], tmp_path: Path) -> None:
-    files = several(tmp_path)
-    words = ["--length=5", f"--by={by}", *every]
-    one = succeed([*NEARDUP, "passages", "-q", *words, *files], tmp_path).out
-    runs = step("runs", tmp_path, *words, stdin=sent(tmp_path, files, *words))
-    lines = in_order(step("lines", tmp_path, *words, stdin=in_order(runs)))
-    assert b"".join(passage_steps.without_key(lines.splitlines(keepends=True))) == one
-    assert one.count(b"\n") > 20
+def test_in_order(every: list[str], tmp_path: Path) -> None:
+    file, words = tmp_path / "a.jsonl", ["--length=5", *every]
+    file.write_bytes(b"".join(corpus(150)))
+    runs = in_order(step("runs", tmp_path, *words, stdin=sent(tmp_path, [file], *words)))
+    for by in ("words", "count", "saved"):
+        one = succeed([*NEARDUP, "passages", "-q", *words, f"--by={by}", file], tmp_path).out
+        lines = in_order(step("lines", tmp_path, *words, f"--by={by}", stdin=runs))
+        assert b"".join(passage_steps.without_key(lines.splitlines(keepends=True))) == one
+        assert one.count(b"\n") > 20
 
 
 def several(tmp_path: Path, form: str = "jsonl") -> list[Path]:
@@ -220,23 +211,7 @@ def test_tasks_write_the_rows_of_their_splits(words: list[str], form: str, tmp_p
             found.append(succeed([*STEP, name, *own, *more], tmp_path, lines, **task).out)
         return b"".join(found)
 
-    decided: list[str] = []
-    while True:
-        keys = in_order(mapped("hashes", *decided))
-        (tmp_path / "shared").write_bytes(step("shared", tmp_path, *words, stdin=keys))
-        windows = in_order(mapped("windows", f"--shared={tmp_path / 'shared'}", *decided))
-        runs = in_order(step("runs", tmp_path, *words, stdin=windows))
-        lines = in_order(step("lines", tmp_path, *words, stdin=runs)).splitlines(keepends=True)
-        if not lines:
-            break
-        folder = tmp_path / f"decided{len(decided)}"
-        folder.mkdir()
-        (folder / "_SUCCESS").touch()
-        for part in range(3):  # as of three reducers
-            (folder / f"part-0000{part}").write_bytes(b"".join(lines[part::3]))
-        decided.append(f"--decided={folder}")
-        if not listed:
-            break
+    decided = rounds(tmp_path, mapped, *words)
     assert mapped("rows", *decided) == one
     if listed:
         assert mapped("cuts", *decided) == removed.read_bytes() != b""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
 from zlib import crc32
@@ -18,9 +19,10 @@ from neardup.reading.cleaning import Cleaning
 from neardup.reading.text_rows import Record
 from neardup.runtime.program import StageError
 from neardup.stages.candidate_keys import BloomFilter
-from neardup.tools.documents import passage_steps
-from neardup.tools.documents.passage_steps import PassageOptions
+from neardup.tools.documents import passage_steps, passage_windows
+from neardup.tools.documents.passage_answers import DecidedLines
 from neardup.tools.documents.passage_texts import passage_line
+from neardup.tools.documents.passage_windows import PassageOptions
 from tests.support.corpus_in_forms import forms, made
 from tests.support.engines import NEARDUP, ROOT, in_order, run, succeed
 
@@ -66,8 +68,17 @@ def reduced(dice: random.Random, lines: list[bytes], step: Step) -> list[bytes]:
     return list(chain.from_iterable(step(iter(sorted(part))) for part in parts))
 
 
-def in_steps(dice: random.Random, texts: list[str], options: PassageOptions, every: bool) -> bytes:
-    """Return the lines of several mappers and reducers, sorted."""
+def in_steps(
+    dice: random.Random,
+    texts: list[str],
+    options: PassageOptions,
+    every: bool = False,
+    names: Sequence[str] = (),
+) -> bytes:
+    """Return the lines of several mappers and reducers, sorted.
+
+    names: of the files with the cuts of each round before
+    """
     records = [(NEW + i * 3, Record(0, b"r%d" % i, text)) for i, text in enumerate(texts)]
     cuts = sorted(dice.choices(range(len(records) + 1), k=dice.randrange(4)))
     splits = [records[a:b] for a, b in zip([0, *cuts], [*cuts, len(records)])]
@@ -77,11 +88,12 @@ def in_steps(dice: random.Random, texts: list[str], options: PassageOptions, eve
     def mapped(step: Callable[..., Iterator[bytes]], *more: object) -> list[bytes]:
         return list(chain.from_iterable(step(split, options, *more) for split in splits))
 
-    keys = mapped(passage_steps.hashes, partitions)
-    text = b"".join(reduced(dice, keys, passage_steps.shared))
-    known = BloomFilter.of(text, options.digest)
-    lines = mapped(passage_steps.windows, known)
-    lines = reduced(dice, lines, lambda some: passage_steps.runs(some, options.least, every))
+    with closing(DecidedLines([[name] for name in names])) as decided:  # in any order
+        keys = mapped(passage_windows.hashes, partitions, decided)
+        text = b"".join(reduced(dice, keys, passage_windows.shared))
+        known = BloomFilter.of(text, options.digest)
+        lines = mapped(passage_windows.windows, known, decided, options.kind != "passages")
+    lines = reduced(dice, lines, lambda some: passage_windows.runs(some, options.least, every))
     lines = reduced(dice, lines, lambda some: passage_steps.passage_lines(some, options))
     return b"".join(sorted(lines))
 
@@ -89,8 +101,8 @@ def in_steps(dice: random.Random, texts: list[str], options: PassageOptions, eve
 def check(seed: int, cases: int, monkeypatch: pytest.MonkeyPatch) -> None:
     dice, some, none = random.Random(seed), 0, 0
     for _ in range(cases):
-        monkeypatch.setattr(passage_steps, "BATCH_BYTES", dice.choice([1, 50, 1 << 20]))
-        monkeypatch.setattr(passage_steps, "HELD_BYTES", dice.choice([1, 1 << 24]))
+        monkeypatch.setattr(passage_windows, "BATCH_BYTES", dice.choice([1, 50, 1 << 20]))
+        monkeypatch.setattr(passage_windows, "HELD_BYTES", dice.choice([1, 1 << 24]))
         clean = dice.choice(["", "", "accents", "digits,punctuation", "width"])
         cleaning = Cleaning.parse(clean) if clean else Cleaning()
         options = PassageOptions(dice.choice([1, 2, 3, 5]), dice.choice([1, 1, 2, 3]), cleaning)
@@ -197,13 +209,13 @@ def test_damaged_lines_are_refused(tmp_path: Path) -> None:
     """Each step reads lines with a damaged field or raises a StageError, and no other error."""
     dice, options = random.Random(3), PassageOptions(3, 1, Cleaning())
     records = [(NEW + i, Record(0, b"r%d" % i, "a b c d e f g")) for i in range(3)]
-    hashes = list(passage_steps.hashes(records, options, 1))
-    known = BloomFilter.of(b"".join(passage_steps.shared(hashes)), options.digest)
-    windows = sorted(passage_steps.windows(records, options, known))
-    firsts = sorted(passage_steps.runs(windows, 1))
+    hashes = list(passage_windows.hashes(records, options, 1))
+    known = BloomFilter.of(b"".join(passage_windows.shared(hashes)), options.digest)
+    windows = sorted(passage_windows.windows(records, options, known))
+    firsts = sorted(passage_windows.runs(windows, 1))
     steps: dict[str, tuple[list[bytes], Callable[[list[bytes]], Iterator[bytes]]]] = {
-        "shared": (hashes, passage_steps.shared),
-        "runs": (windows, lambda lines: passage_steps.runs(lines, 1)),
+        "shared": (hashes, passage_windows.shared),
+        "runs": (windows, lambda lines: passage_windows.runs(lines, 1)),
         "lines": (firsts, lambda lines: passage_steps.passage_lines(lines, options)),
     }
     for lines, step_of in steps.values():

@@ -12,7 +12,7 @@ import pytest
 from neardup.reading.shingling import utf8_words
 from neardup.stages import repeated_runs
 from neardup.stages.word_lines import WordLines
-from neardup.tools.documents.passage_rows import counted
+from neardup.tools.documents.cut_words import counted
 from tests.stages.test_repeated_runs import drawn
 from tests.support.corpus_in_forms import CORPUS, forms, made
 from tests.support.engines import NEARDUP, refuse, succeed
