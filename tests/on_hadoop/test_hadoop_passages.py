@@ -43,8 +43,8 @@ def in_hdfs(files: list[Path]) -> str:
     return folder
 
 
-def two_files(tmp_path: Path) -> list[Path]:
-    lines = [*corpus(300), b"[]\n", b'{"id": "none", "text": ""}\n']
+def two_files(tmp_path: Path, texts: int) -> list[Path]:
+    lines = [*corpus(texts), b"[]\n", b'{"id": "none", "text": ""}\n']
     lines[7:7] = [lines[1].replace(b"r1", b"again")]
     (tmp_path / "a.jsonl").write_bytes(b"".join(lines[1::2]))
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(b"".join(lines[::2]), mtime=0))
@@ -63,7 +63,7 @@ def two_files(tmp_path: Path) -> list[Path]:
     ids=["places", "by", "kept", "none", "marked"],
 )
 def test_answers(words: list[str], tmp_path: Path) -> None:
-    files, removed = two_files(tmp_path), tmp_path / "removed"
+    files, removed = two_files(tmp_path, 300), tmp_path / "removed"
     words = ["--length=13", "--max-bad=1", *words]
     listed = ["--removed"] * ("--output=kept" in words)
     one = [*NEARDUP, "passages", *words, *listed, *[str(removed)] * len(listed), *files]

@@ -15,7 +15,7 @@ from neardup.reading.cleaning import Cleaning
 from neardup.runtime.program import StageError
 from neardup.tools.documents import passage_spark
 from neardup.tools.documents.passage_windows import PassageOptions
-from tests.on_hadoop.test_hadoop_passages import corpus
+from tests.on_hadoop.test_hadoop_passages import corpus, two_files
 from tests.on_spark.test_spark_answers import written
 from tests.support.engines import NEARDUP, in_order, refuse, run, succeed
 from tests.support.spark_cluster import QUICK
@@ -109,17 +109,10 @@ def parts(output: Path) -> bytes:
     return b"".join(part.read_bytes() for part in sorted(output.glob("part-*")))
 
 
-def two_files(tmp_path: Path) -> list[Path]:
-    lines = [*corpus(120), b"[]\n", b'{"id": "none", "text": ""}\n']
-    lines[7:7] = [lines[1].replace(b"r1", b"again")]
-    (tmp_path / "a.jsonl").write_bytes(b"".join(lines[1::2]))
-    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(b"".join(lines[::2]), mtime=0))
-    return [tmp_path / "a.jsonl", tmp_path / "b.jsonl.gz"]
-
-
 @pytest.mark.parametrize("by", ["words", "saved"])
 def test_in_order(spark: Any, tmp_path: Path, by: str) -> None:
-    files, words = two_files(tmp_path), ["--length=13", f"--by={by}", "--places", "--max-bad=1"]
+    files = two_files(tmp_path, 120)
+    words = ["--length=13", f"--by={by}", "--places", "--max-bad=1"]
     here = succeed([*NEARDUP, "passages", *words, *files], tmp_path).out
     answer(spark, tmp_path / "out", *words, *files)
     assert parts(tmp_path / "out") == here != b""
@@ -127,7 +120,7 @@ def test_in_order(spark: Any, tmp_path: Path, by: str) -> None:
 
 @pytest.mark.parametrize("keep", ["first", "none"])
 def test_kept(spark: Any, tmp_path: Path, keep: str, capsys: Any) -> None:
-    files, removed = two_files(tmp_path), tmp_path / "removed"
+    files, removed = two_files(tmp_path, 120), tmp_path / "removed"
     words = ["--length=13", "--output=kept", f"--keep={keep}", "--max-bad=1"]
     here = succeed([*NEARDUP, "passages", *words, "--removed", removed, *files], tmp_path)
     capsys.readouterr()
@@ -145,7 +138,7 @@ def test_the_same_line_goes_on_after_a_failure(
     """The rounds before are not run again; with another option, all is."""
     from neardup.engines.spark.spark_flow import StepJob
 
-    files, output = two_files(tmp_path), tmp_path / "out [1]"
+    files, output = two_files(tmp_path, 120), tmp_path / "out [1]"
     words = ["--length=13", "--output=kept", "--max-bad=1", *files]
     here = succeed([*NEARDUP, "passages", *words], tmp_path)
     with monkeypatch.context() as patch:
@@ -168,7 +161,7 @@ def test_the_same_line_goes_on_after_a_failure(
 @pytest.mark.parametrize("words", [["--min-records=3"], ["--output=marked"]])
 def test_in_splits(words: list[str], spark: Any, tmp_path: Path, capsys: Any) -> None:
     """The first place is that in the first file by path; bad lines are counted once, and named."""
-    files, words = two_files(tmp_path), ["--length=13", "--max-bad=1", *words]
+    files, words = two_files(tmp_path, 120), ["--length=13", "--max-bad=1", *words]
     here = succeed([*NEARDUP, "passages", *words, *files], tmp_path).out
     size = "spark.sql.files.maxPartitionBytes"
     before = spark.conf.get(size)

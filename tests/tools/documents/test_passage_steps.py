@@ -23,8 +23,7 @@ from neardup.tools.documents import passage_steps, passage_windows
 from neardup.tools.documents.passage_answers import DecidedLines
 from neardup.tools.documents.passage_texts import passage_line
 from neardup.tools.documents.passage_windows import PassageOptions
-from tests.support.corpus_in_forms import forms, made
-from tests.support.engines import NEARDUP, ROOT, in_order, run, succeed
+from tests.support.engines import ROOT, in_order, run, succeed
 
 STEP = [sys.executable, str(ROOT / "step.py"), "passages"]
 WORDS = ["a", "B", "c", "é", "É", "东京", "well-known,", "½", "7", "x\u200dy", "\ud800", "ไป"]
@@ -133,18 +132,6 @@ def sent(tmp: Path, files: list[Path], *words: str) -> bytes:
     hashes = in_order(step("hashes", tmp, *words, *files))
     (tmp / "shared").write_bytes(step("shared", tmp, *words, stdin=hashes))
     return in_order(step("windows", tmp, f"--shared={tmp / 'shared'}", *words, *files))
-
-
-@pytest.mark.first_case
-@forms
-def test_a_pipe_reads_every_format(name: str, tmp_path: Path) -> None:
-    files = [made(name, tmp_path)]
-    words = ["--length=5", "--min-records=2", "--clean=accents", "--places"]
-    one = in_order(succeed([*NEARDUP, "passages", "-q", *words, *files], tmp_path).out)
-    assert one.count(b"\n") > 50
-    windows = sent(tmp_path, files, *words)
-    firsts = in_order(step("runs", tmp_path, *words, stdin=windows))
-    assert in_order(step("lines", tmp_path, *words, stdin=firsts)) == one
 
 
 def test_texts_travel_only_around_windows_that_occur_twice(tmp_path: Path) -> None:
