@@ -30,6 +30,8 @@ SUCH_AS = (
     "such as: "  # followed by such an id, quoted as in a URI, since Hadoop's counters have names
 )
 KEPT_OUT = "pairs kept out by --not-pairs"
+# In counts of tasks that see a part of the records, the number of ids is in the name.
+WITH_LISTED_ID = "records with one of the {} ids of --not-pairs"
 ONE_ID = "records of one id"  # if most records of a stage have this id; not shown
 FEW = 10  # no warning about so few records of one id
 SINGLE = "texts of a single shingle"
@@ -184,6 +186,8 @@ def describe(
         lines = _in_short(reports, counts, notes, promise, wrote if whole else None)
     else:
         lines = _all_counts(reports, counts, notes, promise)
+    named = re.compile(WITH_LISTED_ID.format("[0-9]+"))
+    lines += [many(counts[name], name) for name in counts if named.fullmatch(name)]
     if not counts.get(PAIRS, counts.get(USED, 0 if whole else 1)):
         lines += _why_no_pair(counts)
     if ONE_ID in counts:

@@ -63,6 +63,19 @@ def map_records(
     """Yield (partition, keyed lines): one line per record and key; `shared` limits the keys."""
     left: list[bytes] = []
     mark = settings.mark
+    listed = settings.not_pairs.listed if settings.not_pairs else frozenset[bytes]()
+    known = summary.WITH_LISTED_ID.format(len(listed))
+    if listed:
+        counters.add(known, 0)
+
+    def seen(ids: list[bytes]) -> None:
+        if listed:
+            counters.add(known, sum(id_ in listed for id_ in ids))
+
+    def left_out(ids: list[bytes]) -> None:
+        seen(ids)
+        if settings.lists_ids:
+            left.extend(ids)
 
     def lines_of_ids(ids: list[bytes]) -> Iterator[tuple[int, bytes]]:
         for part, lines in _lines_of_ids([*ids, *left], partitions, shared):
@@ -70,7 +83,8 @@ def map_records(
             yield part, lines
         left.clear()
 
-    for batch, keys in keyed(blocks, settings, counters, left.extend):
+    for batch, keys in keyed(blocks, settings, counters, left_out):
+        seen(batch.ids)
         if settings.lists_ids:
             yield from lines_of_ids(new_ids(batch))
         if shared:

@@ -27,6 +27,8 @@ from tests.support.cases import crossed, in_turn
 from tests.support.engines import (
     DECIDING,
     ENGINES,
+    JOB,
+    MAPPER,
     NEARDUP,
     RUN_LOCAL,
     Deciding,
@@ -143,6 +145,23 @@ def test_ids_that_no_record_has_are_named(more: list[str], tmp_path: Path) -> No
     assert said in succeed(words, tmp_path).err
     (tmp_path / "ids").write_bytes(b"d\ta\n")
     assert "that no record has" not in succeed(words, tmp_path).err
+
+
+@pytest.mark.parametrize(
+    ("engine", "output"), [(MAPPER, "pairs"), (MAPPER, "removed"), (JOB, "pairs")]
+)
+def test_the_records_with_a_listed_id_are_counted_where_each_task_sees_a_part(
+    engine: list[str], output: str, tmp_path: Path
+) -> None:
+    """A pair with a misspelt id would be removed; no task knows what the others have seen."""
+    (tmp_path / "ids").write_bytes(b"a\tbb\nd\ta\nx \td\nold\tempty\n")
+    (tmp_path / "records").write_bytes(b"a 1 2\nb 1 2\nd 7 8\nx 3\nempty\n")
+    words = [*engine, f"--output={output}", out(tmp_path, "ids"), tmp_path / "records"]
+    said = "\n3 records with one of the 6 ids of --not-pairs\n"
+    assert said in succeed(words, tmp_path).err  # a, d and empty
+    (tmp_path / "ids").write_bytes(b"none\tb\n")
+    said = "\n1 record with one of the 2 ids of --not-pairs\n"
+    assert said in succeed(words, tmp_path).err
 
 
 @pytest.mark.parametrize("flag", ["--not-pairs", "--counts"])
