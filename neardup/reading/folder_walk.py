@@ -75,6 +75,32 @@ class Patterns(NamedTuple):
 
 
 EVERY_FILE = Patterns()
+MOUNTS = "/proc/self/mountinfo"
+
+
+def overlays(mounts: str = MOUNTS) -> list[tuple[bytes, list[bytes]]]:
+    """Return where file systems of the type overlay are mounted, and their layers, if visible.
+
+    A file there is that of a layer, with another device: whoever removes one removes the other.
+    """
+    found = []
+    with suppress(OSError), open(mounts, "rb") as lines:
+        for fields, _, about in (line.partition(b" - ") for line in lines):
+            root, mount = map(_unescaped, fields.split()[3:5])
+            kind, *_, options = about.split()
+            given = [each.partition(b"=") for each in _unescaped(options).split(b",")]
+            layers = [value for name, _, value in given if name == b"upperdir"]
+            for name, _, value in given:
+                layers += re.split(rb"(?<!\\):+", value) * (name == b"lowerdir")
+            layers = [re.sub(rb"\\(.)", rb"\1", layer) + root for layer in layers]
+            there = [layer for layer in layers if layer[:1] == b"/" and os.path.isdir(layer)]
+            if kind == b"overlay" and there:
+                found.append((mount.rstrip(b"/"), there))
+    return sorted(found, reverse=True)  # a mount before those that it is in
+
+
+def _unescaped(field: bytes) -> bytes:
+    return re.sub(rb"\\([0-7]{3})", lambda octal: bytes([int(octal[1], 8)]), field)
 
 
 def _matches(path: bytes, pattern: bytes) -> bool:
@@ -109,6 +135,7 @@ class Walk:
         self.linked: dict[bytes, tuple[int, int]] = {}
         self._folders: set[tuple[int, int]] = set()
         self._known: dict[Hashable, bytes] = {}  # device and inode, or path: path
+        self._overlays = overlays()
         self._by_name: dict[bytes, list[bytes]] = defaultdict(list)  # for `knows`
 
     def files(self, names: Sequence[str]) -> Iterator[FoundFile]:
@@ -213,21 +240,41 @@ class Walk:
             self.closed.append((folder, error.strerror or ""))
             return iter(())
 
+    def _in_layer(self, path: bytes, status: os.stat_result) -> tuple[int, int]:
+        """Return the device and inode of a file, or of the file of a layer that it is."""
+        folder, name = os.path.split(path)
+        whole = os.path.join(os.path.realpath(folder), name)
+        for mount, layers in self._overlays:
+            if whole.startswith(mount + b"/"):
+                for layer in layers:
+                    with suppress(OSError):
+                        below = os.lstat(layer + whole[len(mount) :])
+                        same = below.st_size == status.st_size
+                        if same and below.st_mtime_ns == status.st_mtime_ns:
+                            return _node(below)
+                break
+        return _node(status)
+
     def _file(self, path: bytes, status: os.stat_result) -> Iterator[FoundFile]:
         """Yield the file at `path` if it is regular and not yet yielded; else count it."""
         if not stat.S_ISREG(status.st_mode):
             self.skip(SPECIAL, path)
             return
-        inode = (status.st_dev, status.st_ino)
+        inode = self._in_layer(path, status) if self._overlays else _node(status)
         known = self._known.setdefault(os.path.abspath(path) if self._each_link else inode, path)
-        self._known.setdefault(inode, path)  # for `knows`
+        for node in (inode, _node(status)):
+            self._known.setdefault(node, path)  # for `knows`
         if known is path:
-            if self._each_link and status.st_nlink > 1:
+            if self._each_link and (status.st_nlink > 1 or self._overlays):
                 self.linked[path] = inode
             yield FoundFile(path, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         else:
             same = status.st_nlink == 1 or os.path.abspath(known) == os.path.abspath(path)
             self.skip(NAMED_TWICE if same else HARD_LINKS, path)
+
+
+def _node(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
 
 
 def digest_of(path: bytes) -> bytes:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from neardup.reading import folder_walk
 from neardup.reading.folder_walk import NO_FILE, Walk, path_id, path_of
 from neardup.runtime.program import StageError
+from tests.support.engines import NEARDUP, run, succeed
 from tests.support.failing import as_nobody
 
 
@@ -79,6 +80,34 @@ def test_hard_links_are_one_file_and_copies_are_not(tmp_path: Path) -> None:
     found, skipped = walked(tmp_path)
     assert [os.path.basename(path) for path in found] == [b"a", b"copy"]
     assert skipped == {folder_walk.HARD_LINKS: 2}
+
+
+LAYERED = """
+mount -t tmpfs tmpfs "$0" && cd "$0" && mkdir "a lower" upper work merged || exit 9
+echo to be or not to be > "a lower/a" && cp "a lower/a" "a lower/copy" || exit 9
+mount -t overlay overlay -o lowerdir="$0/a lower",upperdir="$0/upper",workdir="$0/work" merged ||
+    exit 9
+echo that is the question > merged/b
+exec "$@"
+"""
+
+
+@pytest.mark.parametrize("tops", [["."], ["merged", "."]], ids=["layers", "merged"])
+def test_a_file_and_the_layer_that_it_is_in_are_one_file(tops: list[str], tmp_path: Path) -> None:
+    """Whoever removes one of them removes the other, too."""
+    words = [*NEARDUP, "documents", "--output=removed", "-0", *tops]
+    (tmp_path / "top").mkdir()
+    made = ["unshare", "-m", "sh", "-c", LAYERED, tmp_path / "top", *words]
+    result = run(made, tmp_path)
+    if result.code in (1, 9, 127) and "neardup" not in result.err:
+        pytest.skip(f"needs root to mount an overlay: {result.err.strip()}")
+    assert result.code == 0, result.err
+    folder = "merged" if len(tops) > 1 else "./a lower"
+    assert result.out == os.fsencode(f"{folder}/copy\0")
+    assert f"{3 * len(tops)} named twice" in result.err
+    words = [*NEARDUP, "folders", "--no-cache", "--threshold=0.5", "."]
+    found = succeed([*made[:6], *words], tmp_path)
+    assert "2 hard links in both, whose removal frees nothing" in found.out.decode()
 
 
 def test_folders_that_overlap(tmp_path: Path) -> None:
