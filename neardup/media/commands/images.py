@@ -214,10 +214,12 @@ def main() -> None:
                 measure = partial(results, work=measuring(seconds), cache=more, jobs=jobs)
                 inputs = [lines, folder / "old"][: 1 + bool(old_kept)]
                 groups = [of for of in _groups(inputs, ids, args) if of[0] < new]
+                names = keep_rules.FolderNames()
                 progress.stage("copies", 3 * sum(map(len, groups)))  # measured, compared, decided
                 for group in groups:
                     both = [facts[k] for k in group], [every[k] for k in group]
-                    compared(*both, args.distance, lambda files: counted(measure(files)), counted)
+                    measures = lambda files: counted(measure(files))  # noqa: E731
+                    compared(*both, args.distance, measures, names, counted)
                 decisive = [
                     for_decisions(of.hashes, facts[k], bool(args.against) and k < new)
                     for k, (_, of) in enumerate(every)

@@ -18,7 +18,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from neardup.media.pictures import pictures
 from neardup.media.pictures.pictures import DAMAGED, TOO_LARGE, RefusedError
@@ -77,6 +77,11 @@ SIGNATURES = re.compile(
 PICTURES = re.compile(rb"....ftyp(?:hei[cxms]|hev[cx]|mif1|msf1|avi[fs])", re.DOTALL)
 ENCRYPTED_SAMPLES = re.compile(rb"(?:encv|drmi)\0\0\0\0\0\0")  # of the video of an mp4 or mov
 INDEX = 32 << 20  # bytes of a box that are searched
+EBML, SEGMENT, HEAD = b"\x1aE\xdf\xa3", b"\x18S\x80g", 1 << 12  # of Matroska; bytes
+UNKNOWN = 0xFFFFFFFF  # the length of an AVI that is still written
+BOX = re.compile(
+    rb"....(?:ftyp|moov|mdat|free|skip|wide|moof|mfra|sidx|styp|uuid|meta|pnot|udta)", re.DOTALL
+)
 LENIENT = 19  # the version of PyAV from which names that are not UTF-8 are no error
 
 
@@ -218,18 +223,57 @@ def _languages(tracks: Iterable[Any], kind: str) -> list[str]:
     return sorted(named) if "und" not in named else []
 
 
+def is_cut(path: bytes) -> bool:
+    """Return whether a Matroska, AVI, MP4 or MOV file ends before its contents, as it says."""
+    size = os.path.getsize(path)
+    with open(path, "rb") as file:
+        head = file.read(HEAD)
+        if head.startswith(EBML):
+            start, length = _element(head, len(EBML))
+            at = head.find(SEGMENT, start + length)
+            start, length = _element(head, at + len(SEGMENT)) if at == start + length else (0, 0)
+            return start + length > size
+        if head[:4] == b"RIFF":
+            length = int.from_bytes(head[4:8], "little")
+            return length < UNKNOWN and 8 + length > size
+        return any(end > size for _, _, end in _boxes(file))
+
+
+def _element(head: bytes, at: int) -> tuple[int, int]:
+    r"""Return where the content of an EBML element begins, and its length, 0 if unknown.
+
+    >>> _element(b"\x40\x02ab", 0), _element(b"\x01" + b"\xff" * 7, 0)
+    ((2, 2), (8, 0))
+    """
+    wide = 9 - head[at].bit_length() if at < len(head) else 1
+    mask = (1 << 7 * wide) - 1
+    length = int.from_bytes(head[at : at + wide], "big") & mask
+    return at + wide, length if length < mask else 0
+
+
+def _boxes(file: IO[bytes]) -> Iterator[tuple[bytes, int, int]]:
+    """Yield the type, the start and the end of each box of an mp4 or mov, until one is none."""
+    start, size = 0, os.fstat(file.fileno()).st_size
+    while start <= size:
+        file.seek(start)
+        if len(head := file.read(16)) < 8 or not BOX.match(head):
+            return
+        length = int.from_bytes(head[:4], "big")
+        if length == 1:  # the length is in the next 8 bytes
+            length = int.from_bytes(head[8:], "big")
+        if length < 8:
+            return
+        yield head[4:8], start, start + length
+        start += length
+
+
 def is_encrypted(path: bytes) -> bool:
     """Return whether a file that cannot be decoded is an mp4 or mov with an encrypted video."""
     with open(path, "rb") as file:
-        while len(head := file.read(16)) == 16:
-            start, size = file.tell() - 16, int.from_bytes(head[:4], "big")
-            if head[4:8] == b"moov":
+        for kind, start, _ in _boxes(file):
+            if kind == b"moov":
+                file.seek(start)
                 return bool(ENCRYPTED_SAMPLES.search(file.read(INDEX)))
-            if size == 1:  # the size is in the next 8 bytes
-                size = int.from_bytes(head[8:], "big")
-            if size < 8 or size > os.fstat(file.fileno()).st_size:
-                return False
-            file.seek(start + size)
     return False
 
 

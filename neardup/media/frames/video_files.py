@@ -34,6 +34,7 @@ from neardup.media.frames.containers import (
     NO_FRAMES,
     NOT_A_VIDEO,
     decoder_versions,
+    is_cut,
     is_encrypted,
     opened,
     reason_of,
@@ -57,7 +58,7 @@ from neardup.reading.decoders import Failure
 from neardup.reading.folder_walk import FoundFile, digest_of, path_id
 from neardup.runtime.program import PROGRAM_ERRORS
 
-VERSION = 7  # of times, pictures and facts: must change if they do
+VERSION = 8  # of times, pictures and facts: must change if they do
 SAMPLES = 32  # frames that are measured, to tell an original from its copies
 MICROSECONDS = 1_000_000
 CODECS = {
@@ -114,7 +115,7 @@ def _print(file: FoundFile, how: Reading, container: Any, stream: Any) -> VideoP
         raise RefusedError(NOT_A_VIDEO, suffix_of(file.path) or "no extension")
     facts = _facts(file, container, stream, seconds, frames.size, decoder.sound())
     facts.update(originals.average(frames.samples), mean=frames.mean())
-    if decoder.damaged:
+    if decoder.damaged or is_cut(file.path):
         facts["damaged"] = True
     spans, hashes = frames.spans.finish()
     if one_picture(spans, hashes[:, 0]) or still(hashes[:, 0]) or mostly_flat(spans, seconds):

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
 from math import log
 from typing import Any, Callable
@@ -27,7 +27,12 @@ SIDECARS = (*NOTES, b".srt", b".ass", b".vtt")
 # Of a still: the video of a Live Photo, a spoken note, and what it was developed from.
 PARTNERS = (b".mov", b".mp4", b".wav", *map(str.encode, sorted(RAW)))
 SUBTITLES = re.compile(rb"(?i:(?:[a-z_-]{2,12}\.|\d\.){0,3}(?:srt|ass|ssa|vtt|sub|sup|smi))")
-SUBS = {b"Subs", b"subs", b"Subtitles", b"subtitles"}  # folders
+SUBS = b"Subs", b"subs", b"Subtitles", b"subtitles"  # folders
+FILMS = (
+    *(b".mp4", b".mkv", b".avi", b".m4v", b".mov", b".webm", b".wmv", b".mpg", b".ts", b".m2ts"),
+    *(b".flv", b".ogv", b".mpeg", b".divx", b".3gp", b".vob", b".rmvb", b".asf"),
+)
+ENDS = (*SIDECARS, *PARTNERS, *FILMS, b".ssa", b".sub", b".sup", b".smi", *map(bytes.lower, SUBS))
 DEEPEST = 8  # crops of crops …
 LENGTHS = 1.02  # lengths that differ by less are the same, for max:seconds
 PICTURES = "straight,max:detail,max:pixels,firsthand,min:bytes"
@@ -110,32 +115,62 @@ def set_cuts(facts: Sequence[Facts], crops: Sequence[tuple[int, int, int]]) -> N
         of["cut"] = value
 
 
-def add_sidecar(facts: Facts, path: bytes, beside: Sequence[bytes] = ()) -> None:
+class FolderNames:
+    """The names in folders, each of which is listed once; none if it is not on this machine."""
+
+    def __init__(self) -> None:
+        self._of: dict[bytes, list[bytes]] = {}
+
+    def of(self, folder: bytes) -> list[bytes]:
+        """Return the names in a folder that may be sidecars or films, in order."""
+        if folder not in self._of:
+            try:
+                names = os.listdir(folder or b".")
+            except OSError:
+                names = []
+            self._of[folder] = sorted(name for name in names if name.lower().endswith(ENDS))
+        return self._of[folder]
+
+    def has(self, folder: bytes, name: bytes) -> bool:
+        names = self.of(folder)
+        return bisect_left(names, name) < bisect_right(names, name)
+
+    def beginning(self, folder: bytes, stem: bytes) -> Iterator[bytes]:
+        """Yield the names in a folder that begin with a stem."""
+        names = self.of(folder)
+        return takewhile(
+            lambda name: name.startswith(stem), islice(names, bisect_left(names, stem), None)
+        )
+
+
+def add_sidecar(facts: Facts, path: bytes, names: FolderNames) -> None:
     """Add "sidecar" to what a file holds if its edits, notes or subtitles are in a file beside it.
 
-    Such a file is a.xmp, a.jpg.json or a.mov beside a.jpg; or, if `beside` are the names in the
-    folder of a video, in order, a.en.forced.srt or a folder Subs beside a.mp4.
+    Such a file is a.xmp, a.jpg.json or a.mov beside a.jpg; or a.en.forced.srt beside a.mp4, also in
+    a folder Subs, where any file is that of the only film.
     """
-    holds, names = facts.get("holds"), (path, os.path.splitext(path)[0])
+    holds, (folder, base) = facts.get("holds"), os.path.split(path)
     if holds is None or "sidecar" in holds:
         return
-    known = SIDECARS + PARTNERS * ("coding" in facts)
+    stem = os.path.splitext(base)[0]
+    still = "coding" in facts
+    known = SIDECARS + PARTNERS * still
     ends = [end for each in known for end in (each, each.upper())]
-    there = any(os.path.exists(name + end) for name in names for end in ends)
-    if there or _has_subtitles(os.path.basename(names[1]) + b".", beside):
+    there = any(names.has(folder, name + end) for name in (base, stem) for end in ends)
+    if there or (not still and _has_subtitles(folder, stem, names)):
         facts["holds"] = [*holds, "sidecar"]
 
 
-def _has_subtitles(stem: bytes, names: Sequence[bytes]) -> bool:
-    """Return whether names, in order, have those of subtitles for a video such as b"film.".
-
-    >>> _has_subtitles(b"film.", [b"film.en.srt"]), _has_subtitles(b"film.", [b"film.2019.srt"])
-    (True, False)
-    """
-    after = islice(names, bisect_left(names, stem), None)
-    own = takewhile(lambda name: name.startswith(stem), after)
-    folders = (bisect_left(names, name) < bisect_right(names, name) for name in SUBS)
-    return any(SUBTITLES.fullmatch(name, len(stem)) for name in own) or any(folders)
+def _has_subtitles(folder: bytes, stem: bytes, names: FolderNames) -> bool:
+    """Return whether a film, or the folder Subs beside it, has files of its subtitles."""
+    subs = [os.path.join(folder, name) for name in SUBS if names.has(folder, name)]
+    for where in (folder, *subs):
+        own = names.beginning(where, stem + b".")
+        if any(SUBTITLES.fullmatch(name, len(stem) + 1) for name in own):
+            return True
+    films = (name for name in names.of(folder) if name.lower().endswith(FILMS))
+    alone = all(name.startswith(stem + b".") for name in films)
+    return bool(subs) and (alone or any(os.path.isdir(os.path.join(of, stem)) for of in subs))
 
 
 def in_order(facts: Sequence[Facts], ids: Sequence[str], rules: Sequence[Rule]) -> list[int]:

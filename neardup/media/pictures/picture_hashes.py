@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neardup.media.pictures import originals, perceptual_hash, picture_parts, pictures
-from neardup.media.pictures.keep_rules import add_sidecar, set_cuts
+from neardup.media.pictures.keep_rules import FolderNames, add_sidecar, set_cuts
 from neardup.media.pictures.originals import Facts
 from neardup.media.pictures.perceptual_hash import (
     ALL_EIGHT,
@@ -226,11 +226,13 @@ def compared(
     found: Sequence[tuple[FoundFile, Fingerprint]],
     distance: int,
     measure: Callable[[Iterable[FoundFile]], Iterable[Outcome]],
+    names: FolderNames,
     counted: Callable[[Iterable[int]], Iterable[int]] = iter,
 ) -> None:
     """Add facts that distinguish the original from its copies to the facts of similar pictures.
 
-    counted: called with the places of pictures, of which it reports each as compared.
+    names: of the folders, for sidecars; counted: called with the places of pictures, of which it
+    reports each as compared.
 
     Those with a clear mark between them, such as cards of one template, are not copies of another.
     """
@@ -238,7 +240,7 @@ def compared(
     for outcome in measure(file for file, _ in found):
         if not isinstance(outcome.result, Failure):
             of_path[outcome.file.path].update(outcome.result)
-            add_sidecar(of_path[outcome.file.path], outcome.file.path)
+            add_sidecar(of_path[outcome.file.path], outcome.file.path, names)
     hashes = [of.hashes for _, of in found]
     for copies in _without_marks(group, hashes, distance, counted):
         some = [group[k] for k in copies]

@@ -65,7 +65,7 @@ _NAMES = (
 )
 _NAMES += ", depth_images, default_image, disposal"
 NO_TEXTS = {*_NAMES.split(", "), LOSSLESS, SHOWN, DEEP}
-FACTS = 14  # the version of what `measured` returns: must change with it
+FACTS = 15  # the version of what `measured` returns: must change with it
 SECTOR = 512  # bytes
 GAP = re.compile(rb"\0{512,}|\xff{512,}")  # in a JPEG file
 MANY_EQUAL = 0.5  # share of neighbours that are equal, in drawings, of which a file may have gaps
@@ -342,7 +342,7 @@ def _measured(image: Image.Image) -> originals.Facts:
         "tints": np.asarray(tints).ravel().tolist(),
         "clipped": float((values >= 0.97 * np.percentile(values, 99.9)).mean()),
         "step": float(np.mean([steps[at] for at in originals.WAVES])),
-        "shot": [str(said.get(tag, "")).strip("\0 ") for tag in SHOT],
+        "shot": _shot(said),
         "coding": 0 if image.info.get(LOSSLESS) else CODECS.get(image.format or "", 0),
         "holds": [word for word, there in holds.items() if there],
     }
@@ -503,6 +503,18 @@ def _date(exif: dict[int, Any]) -> str:
         if found and int(found[1]):
             return "{}-{}-{} {}".format(*found.groups())
     return ""
+
+
+def _shot(exif: dict[Any, Any]) -> list[str]:
+    """Return the values of SHOT, "" for those that tags do not have: blanks, zeros or 0/0.
+
+    >>> _shot({TAKEN: "2024:05:31 18:00:00", 0x9291: "12 "}), _shot({TAKEN: "    :  :     :  :  "})
+    (['2024:05:31 18:00:00', '12', '', ''], ['', '', '', ''])
+    """
+    taken, *others = (str(exif.get(tag, "")).strip("\0 ") for tag in SHOT)
+    found = DATE.match(taken)
+    known = [taken if found and int(found[1]) else ""]
+    return known + ["" if value == "nan" else value for value in others]
 
 
 def _formats(suffix: str) -> list[str]:

@@ -14,7 +14,6 @@ Letters: N videos.
 
 from __future__ import annotations
 
-import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +22,15 @@ from typing import NamedTuple
 from neardup.lines.answer_lines import IDENTICAL, as_decimals
 from neardup.media.frames.sound_levels import SoundStretch, is_other, unpacked
 from neardup.media.pictures import originals
-from neardup.media.pictures.keep_rules import Facts, Rule, add_sidecar, in_order, number, set_cuts
+from neardup.media.pictures.keep_rules import (
+    Facts,
+    FolderNames,
+    Rule,
+    add_sidecar,
+    in_order,
+    number,
+    set_cuts,
+)
 from neardup.media.videos.alignment import GAP
 from neardup.media.videos.common import Stretch
 from neardup.media.videos.runs import (
@@ -198,13 +205,9 @@ def ranked(
     nothing else shows that they are copies.
     """
     alike = [pair for pair in found.pairs if not _is_part(pair)]
-    in_folder: dict[bytes, list[bytes]] = {}
+    names = FolderNames()
     for k in {k for pair in alike for k in pair[:2]}:
-        path = path_of(found.ids[k])
-        folder = os.path.dirname(path)
-        if folder not in in_folder:
-            in_folder[folder] = _names_in(folder)
-        add_sidecar(found.facts[k], path, in_folder[folder])
+        add_sidecar(found.facts[k], path_of(found.ids[k]), names)
     compare(alike, found.facts)
     ids, facts = found.ids, found.facts
     by_id = sorted(range(len(ids)), key=ids.__getitem__)
@@ -219,14 +222,6 @@ def ranked(
         if share >= threshold and not old_crop:
             pairs.append((ranks[second], ranks[first], share))
     return order, pairs
-
-
-def _names_in(folder: bytes) -> list[bytes]:
-    """Return the names in a folder, in order; none if it is not on this machine."""
-    try:
-        return sorted(os.listdir(folder or b"."))
-    except OSError:
-        return []
 
 
 def _is_part(pair: VideoPair) -> bool:

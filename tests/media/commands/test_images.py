@@ -734,10 +734,18 @@ def test_two_shots_of_a_burst_or_of_a_bracket_are_both_kept(tmp_path: Path) -> N
         moved = scene.crop((k, 0, 630 + k, 480))
         saved(moved, tmp_path / "p" / f"{k}.jpg", quality=92, exif=tags)
         saved(moved, tmp_path / "p" / f"{k} again.jpg", quality=70, exif=tags)
-    saved(scene.crop((0, 0, 630, 480)).resize((315, 240)), tmp_path / "p" / "0 small.jpg")
+    small = scene.crop((0, 0, 630, 480)).resize((315, 240))
+    saved(small, tmp_path / "p" / "0 small.jpg")
+    blank = ["0000:00:00 00:00:00", "    :  :     :  :  ", "2024:05:31"]
+    for k, date in enumerate(blank):
+        tags = Image.Exif()
+        tags.get_ifd(pictures.EXIF)[pictures.TAKEN] = date
+        saved(small, tmp_path / "p" / f"0 undated {k}.jpg", quality=80 - k, exif=tags)
     result = images(tmp_path, tmp_path / "p", output="removed")
     gone = sorted(name for name, _ in names_in(result))
-    assert gone == ["0 again.jpg", "0 small.jpg", *(f"{k} again.jpg" for k in (1, 2, 3))]
+    undated = [f"0 undated {k}.jpg" for k in range(len(blank))]
+    expected = ["0 again.jpg", "0 small.jpg", *undated, *(f"{k} again.jpg" for k in (1, 2, 3))]
+    assert gone == expected
 
 
 def test_the_comparison_of_copies_is_shown_as_progress(tmp_path: Path) -> None:

@@ -10,7 +10,13 @@ from PIL import Image, ImageFilter, ImageOps
 from PIL.PngImagePlugin import PngInfo
 
 from neardup.media.pictures import originals, pictures
-from neardup.media.pictures.keep_rules import PICTURES, in_order, keep_rules
+from neardup.media.pictures.keep_rules import (
+    PICTURES,
+    FolderNames,
+    add_sidecar,
+    in_order,
+    keep_rules,
+)
 from neardup.media.pictures.originals import Facts, doubt
 from neardup.media.pictures.picture_hashes import Variants, compared, facts_of_file, fingerprint
 from neardup.reading.decoders import Outcome
@@ -53,7 +59,7 @@ def compare(files: list[Path]) -> tuple[list[Facts], list[int]]:
     prints: Any = [(file, fingerprint(file, ALL)) for file in found]
     facts = [facts_of_file(*each) for each in prints]
     measure = lambda files: [Outcome(f, pictures.measured(f.path), False) for f in files]  # noqa: E731
-    compared(facts, prints, 31, measure)
+    compared(facts, prints, 31, measure, FolderNames())
     return facts, in_order(facts, [file.name for file in files], keep_rules(PICTURES))
 
 
@@ -447,6 +453,24 @@ def test_of_equal_pictures_the_file_that_holds_more_is_kept(
     (more, less), order = compare([tmp_path / f"{name}.{suffix}" for name in "za"])
     assert order == [0, 1]
     assert (doubt(more, less), doubt(less, more)) == ("", word.partition(",")[0])
+
+
+def test_sidecars_are_looked_for_in_one_list_of_each_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder may be on a network, where a question for each name takes milliseconds."""
+    listed: list[Any] = []
+    asked: list[Any] = []
+    list_of, stat_of = os.listdir, os.stat
+    monkeypatch.setattr(os, "listdir", lambda path: listed.append(path) or list_of(path))
+    monkeypatch.setattr(os, "stat", lambda path, **of: asked.append(path) or stat_of(path, **of))
+    (tmp_path / "3.jpg.XMP").touch()
+    names = FolderNames()
+    found: list[Facts] = [{"holds": [], "coding": 0} for _ in range(5)]
+    for k, facts in enumerate(found):
+        add_sidecar(facts, os.fsencode(tmp_path / f"{k}.jpg"), names)
+    assert [facts["holds"] for facts in found] == [[], [], [], ["sidecar"], []]
+    assert (listed, asked) == ([os.fsencode(tmp_path)], [])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.media.pictures.keep_rules import VIDEOS, Facts, in_order, keep_rules
+from neardup.media.pictures.keep_rules import (
+    VIDEOS,
+    Facts,
+    FolderNames,
+    add_sidecar,
+    in_order,
+    keep_rules,
+)
 from neardup.media.pictures.originals import doubt
 from neardup.media.videos.runs import Run, VideoPair
 from neardup.media.videos.video_decisions import (
@@ -208,6 +215,27 @@ def test_of_equal_videos_the_one_with_subtitles_beside_it_is_kept(
         (line,) = decide(videos, keep_rules(keep), 0.8, False).removed
         _, other, _, doubts = line.rstrip(b"\n").split(b"\t")
         assert (other.decode(), doubts) == (ids[kept], words)
+
+
+@pytest.mark.parametrize(
+    ("names", "own"),
+    [
+        ("Subs/2_English.srt", True),
+        ("Subs/2_English.srt other.mkv", False),
+        ("Subs/b.en.srt other.mkv", True),
+        ("Subs/b/2.srt other.mkv", True),
+        ("Subs/other.en.srt other.mkv", False),
+    ],
+)
+def test_a_folder_of_subtitles_is_of_the_films_that_it_names(
+    names: str, own: bool, tmp_path: Path
+) -> None:
+    for name in ["b.mp4", *names.split()]:
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).touch()
+    some: Facts = {"holds": ["pictures"]}
+    add_sidecar(some, os.fsencode(tmp_path / "b.mp4"), FolderNames())
+    assert ("sidecar" in some["holds"]) == own
 
 
 def test_of_equal_videos_the_one_with_the_last_minutes_is_kept() -> None:
