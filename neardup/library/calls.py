@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import io
 import sys
+import warnings
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -194,6 +195,13 @@ def deduplicate(
     [Removed(id=2, because=0, similarity=Fraction(1, 1))]
     """
     with keywords.as_value_errors():
+        is_series = hasattr(records, "iloc") and not hasattr(records, "columns")
+        if is_series and [*records.index] != [*range(len(records))]:
+            warnings.warn(
+                "ids are positions, not labels of the index, which is not 0, 1, …: use "
+                "records.iloc[answer.kept], or give records.items()",
+                stacklevel=2,
+            )
         run = _Run("removed", *records_of(records, text, id, options), threshold)
         found = run.found_edges()
         return found.answer() if text is None else taken(records, found.kept())

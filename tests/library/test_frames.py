@@ -94,6 +94,19 @@ def test_nothing_to_remove_and_nothing_at_all(kind: str) -> None:
         assert as_arrow(found).equals(as_arrow(table))
 
 
+def test_positions_that_are_not_the_labels_of_a_series() -> None:
+    """`frame.drop` takes labels, and would drop other rows."""
+    series = pandas.Series(["a b c", "d e f", "a b c"], index=[2, 0, 1])
+    with pytest.warns(UserWarning, match="ids are positions, not labels of the index") as found:
+        answer = neardup.deduplicate(series)
+    assert [each.filename for each in found] == [__file__]
+    assert series.iloc[answer.kept].index.tolist() == [2, 0]
+    assert neardup.deduplicate(series.items()).kept == [2, 0]
+    assert neardup.deduplicate(series.reset_index(drop=True)).kept == [0, 1]
+    frame = pandas.DataFrame({"text": series})
+    assert neardup.deduplicate(frame, text="text").index.tolist() == [2, 0]
+
+
 class OfMine(pandas.DataFrame):  # type: ignore[misc, name-defined]
     @property
     def _constructor(self) -> Any:
