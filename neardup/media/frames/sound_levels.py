@@ -5,7 +5,7 @@ rate, volume or number of channels.  Another narration, language or music has th
 
     levels    one byte for each tenth of a second, from 1 (-100 dB of the loudest possible sound)
               in steps of half a decibel; 0 where nothing was heard
-    loud      the level that a twentieth of the tenths exceed
+    loud      the level that a twentieth of the tenths exceed, of those that are not silent
 
 Two tracks are compared in windows of 16 seconds, each at the offset, of up to a second, at which
 they agree best.  Copies in other codings, with 14 dB less or 12 dB more, correlate by 0.9 and more,
@@ -28,13 +28,14 @@ Levels = NDArray[np.uint8]
 Floats = NDArray[np.float64]
 PER_SECOND = 10  # levels
 HALF_DECIBELS, FLOOR = 2, 100.0  # steps of a decibel; decibels below the loudest sound
-SILENT = 40  # the level of -80 dB: a track with nothing louder is silent
+SILENT = 40  # the level of -80 dB: what is less loud is silence
 BELOW_LOUD = 60  # steps, 30 dB: what is less loud may be noise, which some codings leave out
 QUIETEST = 80  # steps, 40 dB below the loud level: all that is less counts as equal
 WINDOW, SHORTEST = 160, 20  # levels that are compared
 MAX_LAG = 10  # levels
 CHANGING = 3.0  # steps, standard deviation of a window that tells something
 ALIKE, USUAL, MOST_OTHER = 0.75, 0.85, 0.1  # correlations: least, median; share below the least
+CANCELLED = 1 / 16  # how much of the sound of single channels counts, which mono may cancel
 MAX_SECONDS = 1 << 20  # of a track: time stamps beyond are wrong
 
 
@@ -67,18 +68,20 @@ class SoundTrack:
         if self._context is None:  # there is no decoder
             return
         try:
-            frames = self._context.decode(packet)
+            heard = [
+                (frame, power_of(frame))
+                for frame in self._context.decode(packet)
+                if frame.samples and frame.sample_rate
+            ]
         except MemoryError:
             raise
-        except (av.error.FFmpegError, ValueError):
+        except (av.error.FFmpegError, ValueError):  # ValueError: samples that numpy does not have
             return
-        for frame in frames:
-            self._hear(frame)
+        for frame, power in heard:
+            self._hear(frame, power)
 
-    def _hear(self, frame: Any) -> None:
-        if not frame.samples or not frame.sample_rate:
-            return
-        power, stamp = power_of(frame), frame.dts if frame.pts is None else frame.pts
+    def _hear(self, frame: Any, power: Floats) -> None:
+        stamp = frame.dts if frame.pts is None else frame.pts
         first = self._next if stamp is None else stamp * float(frame.time_base or self._unit)
         seconds = first + np.arange(len(power)) / frame.sample_rate
         self._next = first + len(power) / frame.sample_rate
@@ -108,13 +111,17 @@ class SoundTrack:
 
 
 def power_of(frame: Any) -> Floats:
-    """Return the power of each sample of a frame of sound, in mono; 1 for the loudest possible."""
+    """Return the power of each sample of a frame of sound, in mono; 1 for the loudest possible.
+
+    A sixteenth of the power of single channels is added: opposite channels are no silence.
+    """
     values = frame.to_ndarray()
-    channels = len(frame.layout.channels)
-    mono = values.mean(axis=0) if frame.format.is_planar else values.reshape(-1, channels).mean(1)
+    if not frame.format.is_planar:
+        values = values.reshape(-1, len(frame.layout.channels)).T
     if values.dtype.kind in "iu":
-        mono = mono / 2.0 ** (8 * values.dtype.itemsize - 1) - (values.dtype.kind == "u")
-    return np.nan_to_num(np.asarray(mono, np.float64)) ** 2
+        values = values / 2.0 ** (8 * values.dtype.itemsize - 1) - (values.dtype.kind == "u")
+    values = np.nan_to_num(np.asarray(values, np.float64))
+    return np.asarray(values.mean(axis=0) ** 2 + CANCELLED * (values**2).mean(axis=0))
 
 
 def sounding(levels: Levels) -> int:
@@ -123,15 +130,15 @@ def sounding(levels: Levels) -> int:
     >>> sounding(np.array([150] * 15 + [9] * 15, np.uint8)), sounding(np.full(9, 9, np.uint8))
     (2, 0)
     """
-    if (loud := _loud(levels)) < SILENT:
+    if not (loud := _loud(levels)):
         return 0
     whole = np.concatenate((levels, np.zeros(-len(levels) % PER_SECOND, np.uint8)))
     return int((whole.reshape(-1, PER_SECOND).max(axis=1) >= loud - BELOW_LOUD).sum())
 
 
 def _loud(levels: Levels) -> float:
-    known = levels[levels > 0]
-    return float(np.quantile(known, 0.95)) if len(known) else 0.0
+    heard = levels[levels >= SILENT]
+    return float(np.quantile(heard, 0.95)) if len(heard) else 0.0
 
 
 def packed(levels: Levels) -> str:

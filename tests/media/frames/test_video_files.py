@@ -135,6 +135,12 @@ def test_how_much_of_a_video_has_sound(name: str, codec: str, tmp_path: Path) ->
     assert [of["holds"] for of in found] == [["pictures", "sound"]] * 2 + [["pictures"]]
 
 
+def test_sound_of_samples_that_numpy_does_not_have_is_no_damage(tmp_path: Path) -> None:
+    """FFmpeg decodes samples of 64 bits, which PyAV does not convert."""
+    facts = with_sound(tmp_path / "a.nut", 48000, [2000] * 4, "pcm_s64le")
+    assert (facts["heard"], facts["sound"], "damaged" in facts) == ([""], 1.0, False)
+
+
 def test_the_facts_name_the_place_and_whether_there_is_a_date(tmp_path: Path) -> None:
     when = {"creation_time": "2019-05-04T10:11:12Z"}
     there = with_sound(tmp_path / "a.mp4", 16000, [99], **when, location="+48.1000-011.5000/")
