@@ -26,6 +26,7 @@ from fractions import Fraction
 from functools import cache, cached_property, partial
 from itertools import chain
 from numbers import Integral
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, NamedTuple, Union, overload
 
 import numpy as np
@@ -54,7 +55,7 @@ from neardup.reading.blocks import NEW
 from neardup.reading.field_values import valued
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import cores
+from neardup.runtime.program import cores, whole
 from neardup.sets.ragged import Batch, Ragged
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Verified
@@ -63,19 +64,14 @@ from neardup.stages.candidate_keys import candidate_keys, rows_of
 from neardup.stages.near_keys import near_keys
 from neardup.stages.pairs import decide_edges, portions, with_keys
 from neardup.stages.pairs_in_memory import Choice
+from neardup.stages.repeated_runs import find_passages
+from neardup.stages.word_lines import WordLines, Words
 from neardup.verification import JoinParts
 from neardup.verification.bucket_batch import in_batches
 from neardup.verification.record_pairs import PairLines
 
 if TYPE_CHECKING:  # typing has it from Python 3.12 on
     from typing_extensions import Unpack
-
-
-from tempfile import TemporaryFile
-
-from neardup.runtime.program import whole
-from neardup.stages.repeated_runs import find_passages
-from neardup.stages.word_lines import WordLines, Words
 
 Records = Union[Iterable[Any], HasColumns, HasColumnNames]
 
