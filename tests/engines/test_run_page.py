@@ -92,7 +92,9 @@ def test_standard_input_can_be_shown(tmp_path: Path) -> None:
     command = [*RUN_LOCAL, *FLAGS, "--report", page, "-"]
     result = succeed(command, tmp_path, lines(["copy0", "copy1", "alone"]))
     assert result.out == b"copy0\tcopy1\t1.000000\n"
-    assert "2 of 3 records have a near-duplicate." in page.read_text("utf-8")
+    shown = page.read_text("utf-8")
+    assert "2 of 3 records have a near-duplicate." in shown
+    assert " ".join(TEXTS["copy0"]) in shown
 
 
 def test_other_engines_name_the_command(tmp_path: Path) -> None:
