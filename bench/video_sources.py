@@ -143,7 +143,7 @@ def _archive(package: str, packages: Path) -> Path:
     if not kept.exists():
         part = packages / f"{package}.part"
         shutil.rmtree(part, ignore_errors=True)
-        part.mkdir()
+        part.mkdir(parents=True)
         wanted = PACKAGES[package]
         if wanted is None:
             subprocess.run(["apt-get", "download", package], cwd=part, check=True)
