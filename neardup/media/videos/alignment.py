@@ -56,10 +56,13 @@ CONTRAST, SHARPNESS, SHORT_SHARPNESS = 3.0, 0.35, 1.0  # the last one for runs b
 CLEAR = 12.0  # bits of contrast that are enough, for example under subtitles, which change 45 bits
 # How much the bits of a run vary (sum of variances), and how the changes correlate in both videos:
 # by 0.33 or more in runs of edits of 28 videos, by 0.19 to 0.26 in takes of one speaker.
-CHANGING, ALIKE, COMPARED = 8.0, 0.3, 1000  # the last one: frames of a run that are compared
-# Frames of one scene that differ in more than FEW bits must correlate more: so do all but 15 of
-# some 6,000 pairs of edits of twelve videos, and 47 of 172 of takes with the same gestures.
-FEW, OTHER_SCENE, MORE_ALIKE = 20, 64, 0.5  # bits, on average; bits of a frame; correlation
+CHANGING, ALIKE = 8.0, 0.3
+COMPARED, IN_A_ROW = 1000, 50  # frames of a run that are compared
+# Frames of one scene that differ in more than FEW bits, on average, must correlate by the first of
+# MORE_ALIKE, and by the second if this number changes fast.  A logo or a crop changes much the same
+# bits in frames that follow each other; in takes with the same gestures, other bits differ soon.
+FEW, OTHER_SCENE, MORE_ALIKE = 20, 64, (0.5, 0.64)  # bits, on average; bits of a frame
+MOMENT, UNSTEADY, JUMP = 0.125, 5.5, 20  # seconds; bits from one moment to the next; at most
 STILL_MATCH = 12  # bits that may differ between copies of a still video
 AT_ONCE = 1 << 18  # pairs of frames
 # How many bits nearer a crop is to the best part of the whole than the whole to one of the crop (12
@@ -371,11 +374,27 @@ def _changes_alike(run: Run, line: Line, a: Frames, b: Frames) -> bool:
     i, j, weights, apart = _bits_on(run, line, a, b)
     v, w = a.compared[int(np.argmin(apart))]
     x, y = a.hashes[i, v], b.hashes[j, w]
+    if _correlation(x, y, weights) < ALIKE:
+        return False
     bits = bits_apart(x, y)
     scene = bits <= max(OTHER_SCENE, bits.min())
-    few = np.average(bits[scene], weights=weights[scene]) <= FEW
-    alike = _correlation(x, y, weights) >= ALIKE
-    return alike and bool(few or _correlation(x[scene], y[scene], weights[scene]) >= MORE_ALIKE)
+    x, y, bits, weights = x[scene], y[scene], bits[scene], weights[scene]
+    least = MORE_ALIKE[_unsteady(bits, weights) >= UNSTEADY]
+    few = np.average(bits, weights=weights) <= FEW
+    return bool(few or _correlation(x, y, weights) >= least)
+
+
+def _unsteady(bits: Indices, seconds: Floats) -> float:
+    """Return by how much `bits` changes from one moment to the next, on average.
+
+    seconds: for which each number is shown.
+
+    >>> _unsteady(np.array([20, 30, 30, 24, 90]), np.array([0.25, 0.125, 0.125, 0.125, 0.125]))
+    6.0
+    """
+    ends = seconds.cumsum()
+    at = np.searchsorted(ends[:-1], np.arange(MOMENT / 2, ends[-1], MOMENT))
+    return float(np.minimum(np.abs(np.diff(bits[at])), JUMP).sum()) / max(1, len(at))
 
 
 def _correlation(a: NDArray[np.uint64], b: NDArray[np.uint64], weights: Floats) -> float:
@@ -396,7 +415,7 @@ def _bits_on(
     i, j = _meeting(a, b, line.rate, line.offset)
     start, end = _shared_times(a, i, b, j, line)
     inside = np.flatnonzero((end > start) & (end > run.a_from) & (start < run.a_to))
-    inside = inside[:: len(inside) // COMPARED + 1]
+    inside = inside[np.arange(len(inside)) // IN_A_ROW % (len(inside) // COMPARED + 1) == 0]
     i, j, weights = i[inside], j[inside], (end - start)[inside]
     apart = [bits_apart(a.hashes[i, v], b.hashes[j, w]) for v, w in a.compared]
     return i, j, weights, [float(np.average(bits, weights=weights)) for bits in apart]

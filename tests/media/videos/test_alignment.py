@@ -218,6 +218,20 @@ def test_takes_whose_gestures_are_nearly_at_the_same_times_are_no_pair(
     assert runs_of(a, b) == ()
 
 
+@pytest.mark.parametrize("held", [1, 8])
+def test_frames_that_soon_differ_in_more_bits_are_of_two_takes(
+    random: np.random.Generator, held: int
+) -> None:
+    """Every other frame, or every other second, has some 28 bits of its own in each video."""
+    gestures, nothing = calm_frames(random, 96, 20), np.zeros((96 // held, 2, 4), np.uint64)
+    a, b = (noisy(random, nothing, 28) for _ in "ab")
+    for own in (a, b):
+        own[::2] = 0
+    a, b = (gestures ^ own.repeat(held, axis=0) for own in (a, b))
+    runs = runs_of(filmed("a", a, tick=125), filmed("b", b, tick=125))
+    assert bool(runs) == (held == 8)
+
+
 def test_two_copies_of_a_still_picture_are_a_pair(random: np.random.Generator) -> None:
     picture = calm_frames(random, 1, 0)
     still = filmed("a", picture, tick=10_000)
