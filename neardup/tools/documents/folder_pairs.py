@@ -201,6 +201,35 @@ def similar_folders(
     return _counted(rows, sizes, kept, measure, total)
 
 
+def last_copies(tree: FolderTree, pairs: Iterable[FolderPair]) -> list[int]:
+    """Return, for each pair, the number of common contents of which only A has copies left.
+
+    A of each pair before it, unless it had such contents, is removed, and may be around B or in it.
+
+    >>> tree = FolderTree()
+    >>> for path, content in [(b"a/x", 0), (b"b/a/x", 0), (b"b/y", 1), (b"c/x", 0), (b"c/y", 1)]:
+    ...     tree.add(path[:1], path, content)
+    >>> of = lambda a, b: FolderPair(*(tree.paths.index(path) for path in (a, b)), 1, 1, 1, 0, 0, 1)
+    >>> last_copies(tree, [of(b"b", b"c"), of(b"c", b"b"), of(b"a", b"b/a")])
+    [0, 1, 0]
+    """
+    order, ends = np.argsort(np.array(tree._folders, np.int64), kind="stable"), tree.ends()
+    folders = np.array(tree._folders, np.int64)[order]
+    contents = np.array(tree._contents, np.int64)[order]
+    left, copies, found = np.ones(len(contents), bool), np.bincount(contents), []
+    for pair in pairs:
+        in_a, in_b = (
+            slice(*np.searchsorted(folders, [folder, ends[folder]])) for folder in pair[:2]
+        )
+        values, counts = np.unique(contents[in_a][left[in_a]], return_counts=True)
+        last = np.isin(values[copies[values] == counts], contents[in_b])
+        found.append(int(last.sum()))
+        if not found[-1]:
+            copies[values] -= counts
+            left[in_a] = False
+    return found
+
+
 class OneContent:
     """A filter that drops most pairs of sets that are similar because of one heavy content alone.
 

@@ -31,7 +31,13 @@ from neardup.runtime.summary import QUIET, many
 from neardup.similarity.intervals import ratio
 from neardup.similarity.measures import Threshold
 from neardup.tools.documents.document_files import CHANGED, EMPTY
-from neardup.tools.documents.folder_pairs import Below, FolderPair, FolderTree, similar_folders
+from neardup.tools.documents.folder_pairs import (
+    Below,
+    FolderPair,
+    FolderTree,
+    last_copies,
+    similar_folders,
+)
 
 PROGRAM = "python3 -m neardup folders"
 NAME = "neardup folders"
@@ -78,7 +84,8 @@ def main() -> None:
             tree, sizes = read_tree(found, walk, tally, cache, progress)
         pairs = similar_folders(tree, sizes, args.measure, args.threshold, args.by == BYTES)
         notes = Below(tree, left_out), Below(tree, walk.linked.items())
-        answer.write(line_of(tree, pair, *notes) for pair in pairs)
+        last = last_copies(tree, pairs) if args.measure == CONTAINMENT else [0] * len(pairs)
+        answer.write(line_of(tree, pair, *notes, k) for pair, k in zip(pairs, last))
     lines = [f"{many(len(pairs), 'pairs')} among {many(len(tree.paths), 'folders')}"]
     lines += tally.not_compared()
     lines[-1] += "; each counts as a file that no other folder has" * bool(tally.failed)
@@ -90,12 +97,14 @@ def main() -> None:
         raise StageError("found no file to compare; name a folder of files")
 
 
-def line_of(tree: FolderTree, pair: FolderPair, left_out: Below, linked: Below) -> bytes:
+def line_of(
+    tree: FolderTree, pair: FolderPair, left_out: Below, linked: Below, last: int = 0
+) -> bytes:
     paths, left = zip(*((tree.paths[folder], left_out.of(folder)) for folder in pair[:2]))
     in_a, in_b = ({inode for _, inode in linked.of(folder)} for folder in pair[:2])
     counts = pair.common, pair.only_a, pair.only_b, pair.bytes, *map(len, left), len(in_a & in_b)
     left_a, left_b = map(named_items, paths, left)
-    words = in_words(*pair[4:7], left_a, left_b, counts[-1])
+    words = in_words(*pair[4:7], left_a, left_b, counts[-1], last)
     fields = *map(path_id, paths), ratio(pair.part, pair.whole), *map(str, counts), words
     return "\t".join(fields).encode() + b"\n"
 
@@ -114,11 +123,18 @@ def named_items(folder: bytes, items: list[tuple[bytes, str]]) -> str:
 
 
 def in_words(
-    common: int, only_a: int, only_b: int, left_a: str = "", left_b: str = "", links: int = 0
+    common: int,
+    only_a: int,
+    only_b: int,
+    left_a: str = "",
+    left_b: str = "",
+    links: int = 0,
+    last: int = 0,
 ) -> str:
     """Describe in words how many files two folders share, and what else they have.
 
-    left_a, left_b: what was left out of A and B; links: the number of hard links in both
+    left_a, left_b: what was left out of A and B; links: the number of hard links in both; last:
+    that of common files of which A has the last copies without the folders A of lines above
 
     >>> in_words(412, 0, 3), in_words(9, 1, 0)
     ('all 412 files of A are in B, 3 of B are not in A', 'all 9 files of B are in A, 1 of A is not \
@@ -143,7 +159,9 @@ in B')
     for name, left in (("A", left_a), ("B", left_b)):
         said += f"; {name} also has, not compared: {left}" * bool(left)
     freed = f"; {many(links, 'hard links')} in both, whose removal frees nothing"
-    return said + freed * bool(links)
+    of = many(last, "files")
+    doubt = f"; A has the last copies of {of} if the folders A of the lines above are removed"
+    return said + freed * bool(links) + doubt * bool(last)
 
 
 def hash_in(file: FoundFile) -> str | Failure:

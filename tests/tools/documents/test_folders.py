@@ -49,6 +49,31 @@ def top(tmp_path: Path) -> Path:
     return top
 
 
+AROUND = {"a": "12", "b/a": "0", "b/a/b": "12", "b/b/a": "1", "b/b/b": "02"}
+
+
+def test_who_removes_each_contained_folder_is_told_of_last_copies(tmp_path: Path) -> None:
+    """A is in B, which is a folder A of a line above: without both, content 1 would be lost."""
+    for folder, names in AROUND.items():
+        (tmp_path / "r" / folder).mkdir(parents=True)
+        for name in names:
+            (tmp_path / "r" / folder / name).write_text(name)
+    words = ["--measure=containment", "--threshold=1"]
+    found = lines(run([*NEARDUP, "folders", *words, "--no-cache", "r"], tmp_path, cwd=tmp_path))
+    assert [line[:2] for line in found] == [
+        ["r/b/a", "r/b/b"],
+        ["r/a", "r/b/a/b"],
+        ["r/b/b/a", "r/a"],
+    ]
+    doubt = "; A has the last copies of 1 file if the folders A of the lines above are removed"
+    assert [line[-1].endswith(doubt) for line in found] == [False, False, True]
+    safe = [line[0] for line in found if not line[-1].endswith(doubt)]
+    for folder in safe:
+        shutil.rmtree(tmp_path / folder)
+    left = {path.read_text() for path in (tmp_path / "r").rglob("?") if path.is_file()}
+    assert left == {*"012"}
+
+
 def test_a_copy_is_one_line(top: Path, tmp_path: Path) -> None:
     result = folders(tmp_path, top)
     size = sum(file.stat().st_size for file in (top / "photos").rglob("*.txt"))
