@@ -76,7 +76,7 @@ def check(seed: int, cases: int, tmp: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_decided_as_in_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    check(1, 60, tmp_path, monkeypatch)
+    check(6, 60, tmp_path, monkeypatch)
 
 
 @pytest.mark.slow
