@@ -9,7 +9,12 @@ import pytest
 
 av: Any = pytest.importorskip("av")
 
-from neardup.media.frames.sound_levels import power_of, sounding  # noqa: E402
+from neardup.media.frames.sound_levels import (  # noqa: E402
+    SoundStretch,
+    is_other,
+    power_of,
+    sounding,
+)
 
 RATE = 16000
 
@@ -33,3 +38,17 @@ def test_sound_that_two_channels_cancel_is_sound(form: str) -> None:
     frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(packed), form, "stereo")
     assert power_of(frame).shape == (RATE,)
     assert -40 < 10 * np.log10(power_of(frame).mean()) < -20  # dB; one channel alone: -20
+
+
+@pytest.mark.parametrize("muted", [True, False])
+def test_a_minute_of_other_sound_in_a_long_film_is_found(muted: bool) -> None:
+    """Words that were replaced, or muted: the share of the windows is small, but they are lost."""
+    beats = np.random.default_rng(1).integers(60, 180, (2, 6000), np.uint8)
+    one, other = np.repeat(beats, 4, axis=1)  # 40 minutes
+    whole = [SoundStretch(0.0, 2400.0, 0.0, 1.0)]
+    changed = one.copy()
+    changed[9000:9100] = other[9000:9100]  # 10 s are fewer than two windows
+    assert not is_other([one], [changed], whole)
+    changed[9000:9600] = 1 if muted else other[9000:9600]
+    assert is_other([one], [changed], whole)
+    assert not is_other([one], [other, one], whole)
