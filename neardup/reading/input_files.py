@@ -10,7 +10,7 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
 
@@ -172,16 +172,17 @@ def state_of(name: str) -> tuple[int, ...]:
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-def contents_of(name: str) -> str:
+def contents_of(name: str, sizes: "Container[str] | None" = None) -> str:
     """Return a regular file's size and a hash of it, or of 64 pieces; "" for anything else.
 
-    Two files with the same value are taken for copies, wherever they are.
+    Two files with the same value are taken for copies, wherever they are.  sizes: those of files
+    that it may be a copy of; others are not read
     """
     if name != "-" and not os.path.isfile(name):  # opening a pipe may wait
         return ""
     with open(0 if name == "-" else name, "rb", closefd=name != "-") as file:
         status, found = os.fstat(file.fileno()), blake2b(digest_size=16)
-        if not stat.S_ISREG(status.st_mode):
+        if not stat.S_ISREG(status.st_mode) or (sizes and str(status.st_size) not in sizes):
             return ""
         for k in range(PIECES):
             start = max(k * PIECE, (status.st_size - PIECE) * k // (PIECES - 1))

@@ -63,12 +63,16 @@ def refuse_indexed(indexes: Iterable[str], files: Iterable[str]) -> None:
 
     Each of its records would be removed because of itself.
     """
-    names = {contents: name for name in files if (contents := contents_of(name))}
-    for index in indexes:
+    made = {index: Manifest.of(Path(index)).segments_at(Path(index), 0) for index in indexes}
+    some = (each for found in made.values() for each in found)
+    known = {contents for each in some for contents in each.about.get(CONTENTS, ()) if contents}
+    sizes = {contents.partition("-")[0] for contents in known}
+    names = {contents_of(name, sizes): name for name in files} if known else {}
+    for index, segments in made.items():
         before = 0
-        for segment in Manifest.of(Path(index)).segments_at(Path(index), 0):
+        for segment in segments:
             for number, contents in enumerate(segment.about.get(CONTENTS, ()), before):
-                if contents in names and segment.has_records_of(number):
+                if contents and contents in names and segment.has_records_of(number):
                     raise UsageError(
                         f"--against {index}: was made of {names[contents]}, or a copy of it, and "
                         "each record would be removed because of itself; leave out --against "
