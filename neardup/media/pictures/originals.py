@@ -55,6 +55,7 @@ _VALUES = np.arange(-MAX_WAVE, MAX_WAVE + 1)
 _COUNTS = np.abs(_VALUES) > 0.4 * STEPS[:, None]
 _PHASES = np.cos(2 * np.pi * _VALUES / STEPS[:, None]) * _COUNTS
 IN_PHASE, MIN_VALUES = 0.4, 60  # mean cosine, and values, of a step
+MAX_LINES, LIKE = 500, 0.35  # rows looked at; ratio of differences, over 0.6 in most photos
 
 
 def facts_of(grey: Levels) -> Facts:
@@ -116,6 +117,25 @@ def seen_step(grey: Levels) -> float:
         good = (many >= MIN_VALUES) & (phases > IN_PHASE * many)
         seen.append(int(STEPS[good].max(initial=0)))
     return float(np.mean(seen)) if np.median(seen) else 0.0
+
+
+def repeats(grey: Levels) -> bool:
+    """Return whether most rows or columns have one like it beside them, as enlarged pixels have.
+
+    >>> picture = np.random.default_rng(1).integers(0, 255, (60, 60), np.uint8)
+    >>> repeats(picture), repeats(picture.repeat(2, axis=0).repeat(2, axis=1))
+    (False, True)
+    """
+    shares = []
+    for lines in (grey, grey.T):
+        some = lines[:: len(lines) // MAX_LINES + 1].astype(np.int16)
+        apart = np.abs(np.diff(some, axis=1)).mean(axis=0)
+        four = apart[: len(apart) // 4 * 4].reshape(-1, 4)
+        most = four.max(axis=1, initial=0)
+        seen = most > apart.mean() / 4  # and not plain
+        equal = np.count_nonzero(four[seen].min(axis=1) < LIKE * most[seen])
+        shares.append(equal / max(len(four), 1))
+    return bool(min(shares) > 0.5)
 
 
 def average(samples: Sequence[Facts]) -> Facts:
@@ -217,6 +237,7 @@ FRAMED, OF_LENGTH = 0.015, 0.1  # share of a side; of the seconds
 THIN = 0.005  # share of a side that borders are wider, although a crop seems to be without them
 MOVED = (0.15, 0.6)  # standard deviations of levels: least of two framings, most of two copies
 ENLARGED, FAINT = (1.5, 1.3), 1 / 30  # ratios of pixels, of details; of power
+SHARPENED, MAX_FACTOR = (2.5, 12.5), 2.5  # decibels: just below what `b` shows, and beyond; sides
 LESS_SOUND = 0.05  # share of the seconds
 SAME_TIMES = 1.02  # ratio of lengths of videos whose mean pictures are compared
 SAME_RATE = 0.75  # ratio of frames a second: a film at 24 has as many as one at 30
@@ -277,6 +298,29 @@ def _is_enlarged(a: Facts, b: Facts) -> bool:
     faint = max(1.0, FAINT * b["spectrum"][12])
     of_a, of_b = (detail(of, faint, pixels(b), b["levels"][1]) for of in (a, b))
     return of_a < ENLARGED[1] * of_b
+
+
+def _seems_enlarged(a: Facts, b: Facts) -> bool:
+    """Return whether a larger picture `a` may be `b` with repeated pixels, or sharpened.
+
+    So that has more detail than the plainly enlarged one, but hardly any beyond the waves that `b`
+    can show, and more than `b` in the waves just below them.
+    """
+    factor = (pixels(a) / max(pixels(b), 1)) ** 0.5
+    moved = {"cropped", "framed"} & {*a.get("changes", ()), *b.get("changes", ())}
+    unlike = "coding" not in a or not (a.get("spectrum") and b.get("spectrum"))
+    if moved or unlike or factor**2 <= ENLARGED[0] or (a.get("dated") and not b.get("dated")):
+        return False
+    if a.get("repeats") or factor > MAX_FACTOR:
+        return bool(a.get("repeats"))
+    power, power_b = (np.array(of["spectrum"]) + 1 / 3 for of in (a, b))
+    waves, limit = np.arange(len(power)), (len(power) - 1) / factor
+    below = power[(waves >= 0.55 * limit) & (waves <= 0.85 * limit)].mean()
+    beyond = power[(waves >= 1.15 * limit) & (waves <= 1.6 * limit)].mean()
+    own = np.arange(2, 13)
+    louder = 10 * np.log10(np.interp(own / factor, waves, power) / power_b[own])
+    least, most = SHARPENED
+    return bool(10 * np.log10(below / beyond) > most and louder[6:].mean() - louder[0] > least)
 
 
 def _is_reduction(a: Facts, b: Facts) -> bool:
@@ -424,6 +468,7 @@ def doubt(kept: Facts, removed: Facts) -> str:
     words = list(kept.get("changes", ()))
     toned = {"grey", "clipped"} & {*words, *removed.get("changes", ())}
     words += ["colours"] * (not toned and other_colours(kept, removed))
+    words += ["enlarged"] * ("enlarged" not in words and _seems_enlarged(kept, removed))
     words += ["less detail"] * ("less detail" not in words and _loses_detail(kept, removed))
     both = kept, removed
     unknown = len({bool(of.get("spectrum")) for of in both}) > 1

@@ -65,7 +65,7 @@ _NAMES = (
 )
 _NAMES += ", depth_images, default_image, disposal"
 NO_TEXTS = {*_NAMES.split(", "), LOSSLESS, SHOWN, DEEP}
-FACTS = 15  # the version of what `measured` returns: must change with it
+FACTS = 16  # the version of what `measured` returns: must change with it
 SECTOR = 512  # bytes
 GAP = re.compile(rb"\0{512,}|\xff{512,}")  # in a JPEG file
 MANY_EQUAL = 0.5  # share of neighbours that are equal, in drawings, of which a file may have gaps
@@ -297,6 +297,7 @@ def _measured(image: Image.Image) -> originals.Facts:
     tints: colours, at 8 × 8 pixels; clipped: share of the largest values; flat: share of
     neighbours that are equal; dotted: a GIF in which few are; paper: share of white, grainy or
     not; frames: of an animation;
+    repeats: rows and columns are like their neighbours;
     seen: the step of a JPEG file that it was made from; coding: 0 for lossless; digest, of grey;
     shot: when and how it was taken; damaged: its file has a gap;
     look: the picture at 96 × 96 pixels, in grey; holds: what else the file has.
@@ -331,6 +332,7 @@ def _measured(image: Image.Image) -> originals.Facts:
     return {
         **originals.facts_of(grey),
         "seen": originals.seen_step(grey),
+        "repeats": originals.repeats(grey),
         "look": b64encode(small.tobytes()).decode(),
         "digest": zlib.crc32(np.ascontiguousarray(grey).data),
         "palette": image.mode == "P" and not several,  # no animation

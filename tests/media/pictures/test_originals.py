@@ -118,6 +118,31 @@ def test_an_original_is_before_its_copies_though_one_has_a_black_frame(
     assert facts[0]["changes"] == []
 
 
+SHARPER = ImageFilter.UnsharpMask(2, 150, 0)
+ENLARGED: dict[str, Change] = {
+    "repeated pixels": lambda image: image.resize((2 * WIDE, 2 * HIGH), 0),
+    "half as large again, repeated": lambda image: image.resize((WIDE * 3 // 2, HIGH * 3 // 2), 0),
+    "sharpened": lambda image: scaled(2)(image).filter(SHARPER),
+}
+
+
+@pytest.mark.parametrize("quality", [75, 92])
+@pytest.mark.parametrize("name", ENLARGED)
+def test_one_that_seems_enlarged_is_kept_doubtfully(
+    name: str, quality: int, scene: Image.Image, tmp_path: Path
+) -> None:
+    """A copy in half the size is not taken for the original."""
+    paths = [tmp_path / f"{letter}.jpg" for letter in "abc"]
+    scene.save(paths[0], quality=quality)
+    with Image.open(paths[0]) as image:
+        ENLARGED[name](image).save(paths[1], quality=95)
+        scaled(0.5)(image).save(paths[2], quality=80)
+    (original, copy), _ = compare(paths[:2])
+    assert "enlarged" in doubt(copy, original).split(",")
+    (original, half), _ = compare(paths[::2])
+    assert "enlarged" not in doubt(original, half)
+
+
 def drawn() -> Image.Image:
     """A drawing on white, of boxes and a bar that goes from black to white."""
     dice = np.random.default_rng(5)
@@ -266,7 +291,7 @@ def test_thousands_of_equal_pictures_take_linear_time(scene: Image.Image, tmp_pa
     group: list[Facts] = [{"width": WIDE, "height": HIGH} for _ in range(2000)]
     measure = lambda files: (Outcome(file, one, False) for file in files)  # noqa: E731
     pairs: Any = [(found._replace(path=b"%d" % k), print_) for k in range(2000)]
-    compared(group, pairs, 31, measure)
+    compared(group, pairs, 31, measure, FolderNames())
     assert all(of["changes"] == [] for of in group)
 
 
