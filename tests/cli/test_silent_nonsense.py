@@ -83,7 +83,6 @@ def test_no_line_can_be_read(program: str, tmp_path: Path) -> None:
     assert last.endswith("in.txt: looks like text; add: --input text")
     assert "No two records" not in result.err
     assert not (tmp_path / "made").exists()
-    assert not result.left
 
 
 def test_standard_input(tmp_path: Path) -> None:
