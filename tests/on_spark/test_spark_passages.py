@@ -5,8 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import random
-import shutil
+import re
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -148,14 +149,21 @@ def test_the_same_line_goes_on_after_a_failure(
             answer(spark, output, *words)
     assert "Finished stages are kept, and the same line goes on" in capsys.readouterr().err
     assert not output.exists()
-    answer(spark, output, "--keep=none", *words)
+    other = ["--keep=none"], ["--length=14"], ["--min-records=3"], ["--removed", tmp_path / "cuts"]
+    with monkeypatch.context() as patch:
+        patch.setattr(StepJob, "collect", lambda *_: 1 / 0)  # of the first stage
+        for more in other:
+            with pytest.raises(ZeroDivisionError):
+                answer(spark, output, *words, *more)
     assert "an earlier run" not in capsys.readouterr().err
-    shutil.rmtree(output)
+    began = time.monotonic()
     assert answer(spark, output, *words) == in_order(here.out)
+    took = time.monotonic() - began
     said = capsys.readouterr().err
     for stage in ("shared", "decided", "shared1", "decided1"):
         assert f"{stage}: an earlier run has done this; see " in said
-    assert "passages: 121 records" in said
+    (seconds,) = re.findall(r"passages: 121 records; ([0-9.]+) seconds", said)
+    assert float(seconds) <= took + 0.1
     assert emptied(said) == emptied(here.err) != []
     assert [path.name for path in tmp_path.glob("out*")] == ["out [1]"]
 

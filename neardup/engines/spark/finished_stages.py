@@ -13,6 +13,7 @@ import hashlib
 import re
 import secrets
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Callable
@@ -46,6 +47,7 @@ class FinishedStages:
         self._beside = f"{output.rstrip('/')}.neardup-"
         self._own = f"{self._beside}{secrets.token_hex(8)}"
         self._used: list[str] = []  # folders with stages that need not run again
+        self._began = time.time()
 
     def stage(self, name: str, run: Callable[[str], bytes]) -> tuple[str, bytes]:
         """Return a stage's folder and result, which `run` makes unless an earlier run has.
@@ -62,6 +64,14 @@ class FinishedStages:
         self._write(f"{self._own}/{name}.finished", b"%b\n%b" % (self.work, result))
         self._used.append(self._own)
         return f"{self._own}/{name}", result
+
+    def timed(self, reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the reports of tasks; those of an earlier run have taken no time in this one."""
+        ours = (
+            {name: max(report[name], self._began) for name in ("started", "ended")}
+            for report in reports
+        )
+        return [{**report, **times} for report, times in zip(reports, ours)]
 
     def remove(self) -> None:
         """Remove this run's folder, and those whose stages it has used.

@@ -103,7 +103,7 @@ def answer(spark: Any, args: Namespace) -> None:
                 stages.clean_up(error)
                 raise
     stages.remove()
-    print_summary(reports, args.verbosity, whole=False, packed=True)
+    print_summary(stages.timed(reports), args.verbosity, whole=False, packed=True)
     settings = Settings.of(with_input(passage_texts.options_of(args)))
     judged(total(report["counts"] for report in reports), settings.max_bad)
 
