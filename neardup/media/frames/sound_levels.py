@@ -37,7 +37,7 @@ CHANGING = 3.0  # steps, standard deviation of a window that tells something
 ALIKE, USUAL, MOST_OTHER = 0.75, 0.85, 0.1  # correlations: least, median; share below the least
 APART = 0.5  # the correlation below which two windows in a row are another sound
 CANCELLED = 1 / 16  # how much of the sound of single channels counts, which mono may cancel
-MAX_SECONDS = 1 << 20  # of a track: time stamps beyond are wrong
+MAX_SECONDS = 1 << 18  # of a track: time stamps beyond are wrong
 
 
 class SoundStretch(NamedTuple):

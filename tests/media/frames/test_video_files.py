@@ -141,6 +141,23 @@ def test_sound_of_samples_that_numpy_does_not_have_is_no_damage(tmp_path: Path) 
     assert (facts["heard"], facts["sound"], "damaged" in facts) == ([""], 1.0, False)
 
 
+def test_sound_in_a_damaged_file_damages_no_picture(tmp_path: Path) -> None:
+    """Packets of sound that cannot be decoded are heard as nothing."""
+    whole = with_sound(tmp_path / "a.mkv", 48000, [2000] * 4, "flac")
+
+    with av.open(str(tmp_path / "a.mkv")) as file:
+        sizes = [(p.pos, p.size) for p in file.demux(file.streams.audio[0]) if p.size]
+    data = bytearray((tmp_path / "a.mkv").read_bytes())
+    for start, size in sizes[: len(sizes) // 2]:
+        at = data.index(b"\xff\xf8", start)
+        data[at : at + size // 2] = bytes(size // 2)
+    (tmp_path / "a.mkv").write_bytes(data)
+    part = read(tmp_path / "a.mkv").facts
+    assert "damaged" not in part
+    assert (part["mean"], part["holds"]) == (whole["mean"], whole["holds"])
+    assert 0.3 < part["sound"] < 0.8 < whole["sound"]
+
+
 def test_the_facts_name_the_place_and_whether_there_is_a_date(tmp_path: Path) -> None:
     when = {"creation_time": "2019-05-04T10:11:12Z"}
     there = with_sound(tmp_path / "a.mp4", 16000, [99], **when, location="+48.1000-011.5000/")
