@@ -195,10 +195,13 @@ def exact_number(text: str) -> float | Decimal:
     >>> exact_number("0.50"), exact_number("0.12345678901234567891")
     (0.5, Decimal('0.12345678901234567891'))
     """
+    number = float(text)
+    if repr(number) == text:  # as most are; a Decimal takes five times as long
+        return number
     with suppress(ArithmeticError):  # an exponent of 20 digits
-        if Decimal(text) != Decimal(repr(number := float(text))) and math.isfinite(number):
+        if Decimal(text) != Decimal(repr(number)) and math.isfinite(number):
             return Decimal(text)
-    return float(text)
+    return number
 
 
 EXACT = json.JSONDecoder(parse_float=exact_number).decode
