@@ -88,9 +88,11 @@ def overlays(mounts: str = MOUNTS) -> list[tuple[bytes, list[bytes]]]:
         for fields, _, about in (line.partition(b" - ") for line in lines):
             root, mount = map(_unescaped, fields.split()[3:5])
             kind, *_, options = about.split()
-            given = [each.partition(b"=") for each in _unescaped(options).split(b",")]
-            layers = [value for name, _, value in given if name == b"upperdir"]
-            for name, _, value in given:
+            pairs = (each.partition(b"=") for each in options.split(b","))
+            given = [(name, _unescaped(value)) for name, _, value in pairs]
+            layers = [value for name, value in given if name == b"upperdir"]
+            layers += [value for name, value in given if name == b"lowerdir+"]
+            for name, value in given:
                 layers += re.split(rb"(?<!\\):+", value) * (name == b"lowerdir")
             layers = [re.sub(rb"\\(.)", rb"\1", layer) + root for layer in layers]
             there = [layer for layer in layers if layer[:1] == b"/" and os.path.isdir(layer)]

@@ -110,6 +110,21 @@ def test_a_file_and_the_layer_that_it_is_in_are_one_file(tops: list[str], tmp_pa
     assert "2 hard links in both, whose removal frees nothing" in found.out.decode()
 
 
+def test_layers_are_found_however_they_were_given(tmp_path: Path) -> None:
+    """The lines are those of Linux 6.18; the file of an upper layer is before that below it."""
+    top, given = os.fsencode(tmp_path), tmp_path / "mounts"
+    for name in ("a", "c,d", "e:f", "up"):
+        (tmp_path / name).mkdir()
+    about = b"67 63 0:40 / /m%d rw,relatime - overlay overlay rw,%b,uuid=on\n"
+    added = b"lowerdir+=%b/a,lowerdir+=%b/e:f,upperdir=%b/up,workdir=/w" % (top, top, top)
+    listed = rb"lowerdir=%b/a:%b/c\134\054d:%b/e\134:f" % (top, top, top)
+    given.write_bytes(about % (1, added) + about % (2, listed))
+    assert folder_walk.overlays(str(given)) == [
+        (b"/m2", [top + b"/a/", top + b"/c,d/", top + b"/e:f/"]),
+        (b"/m1", [top + b"/up/", top + b"/a/", top + b"/e:f/"]),
+    ]
+
+
 def test_folders_that_overlap(tmp_path: Path) -> None:
     make(tmp_path, b"a/x", b"y")
     found, skipped = walked(tmp_path / "a", tmp_path, tmp_path / "y")
