@@ -65,7 +65,7 @@ _NAMES = (
 )
 _NAMES += ", depth_images, default_image, disposal"
 NO_TEXTS = {*_NAMES.split(", "), LOSSLESS, SHOWN, DEEP}
-FACTS = 16  # the version of what `measured` returns: must change with it
+FACTS = 17  # the version of what `measured` returns: must change with it
 SECTOR = 512  # bytes
 GAP = re.compile(rb"\0{512,}|\xff{512,}")  # in a JPEG file
 MANY_EQUAL = 0.5  # share of neighbours that are equal, in drawings, of which a file may have gaps
@@ -118,6 +118,7 @@ IN_XMP = {  # what a file holds: how this begins in XMP
 }
 PATTERNS = {word: re.compile(pattern, re.DOTALL) for word, pattern in IN_XMP.items()}
 MAX_XMP = 1 << 16  # bytes that are searched
+COMPRESSION, DEFLATED, STRIPS = 259, (8, 32946), ((273, 279), (324, 325))  # tags, values
 LAYERS, DNG = 37724, 50706  # tags of TIFF: layers of Photoshop; the version of a raw file
 # Files of cameras that look like TIFF, and of which Pillow decodes only a preview.
 RAW = {
@@ -275,7 +276,7 @@ def measured(path: bytes) -> originals.Facts:
         shown = facts["file"] if facts["frames"] > 1 else f"{_checksum(image):08x}"
         facts.update(shown=shown, sketch=sketch_of(path))
         jpeg = data.startswith(b"\xff\xd8") and facts["flat"] < MANY_EQUAL
-        facts["damaged"] = jpeg and _is_damaged(data)
+        facts["damaged"] = (jpeg and _is_damaged(data)) or _has_bad_strip(image, data)
         more += _in_xmp(data) + ["text"] * (IPTC in data)
         return {**facts, "holds": [*dict.fromkeys(facts["holds"] + more)]}
 
@@ -299,7 +300,7 @@ def _measured(image: Image.Image) -> originals.Facts:
     not; frames: of an animation;
     repeats: rows and columns are like their neighbours;
     seen: the step of a JPEG file that it was made from; coding: 0 for lossless; digest, of grey;
-    shot: when and how it was taken; damaged: its file has a gap;
+    shot: when and how it was taken; damaged: its file has a gap, or a wrong checksum;
     look: the picture at 96 × 96 pixels, in grey; holds: what else the file has.
     """
     from PIL import Image
@@ -370,6 +371,34 @@ def _is_damaged(data: bytes) -> bool:
         found.start() % SECTOR == found.end() % SECTOR == 0
         for found in GAP.finditer(data, start, end)
     )
+
+
+def _has_bad_strip(image: Image.Image, data: bytes) -> bool:
+    """Return whether a TIFF file has deflated pixels with another checksum than theirs.
+
+    libtiff does not read the checksum of all.
+    """
+    tags: Any = getattr(image, "tag_v2", {})
+    if tags.get(COMPRESSION) not in DEFLATED:
+        return False
+    strips = (zip(tags.get(at, ()), tags.get(many, ())) for at, many in STRIPS)
+    return any(not _inflates(data[at : at + many]) for some in strips for at, many in some)
+
+
+def _inflates(data: bytes) -> bool:
+    """Return whether data are a whole stream of zlib.
+
+    >>> _inflates(zlib.compress(b"a")), _inflates(zlib.compress(b"a")[:-1])
+    (True, False)
+    """
+    stream = zlib.decompressobj()
+    try:
+        while data and not stream.eof:
+            stream.decompress(data, 1 << 20)
+            data = stream.unconsumed_tail
+    except zlib.error:
+        return False
+    return stream.eof
 
 
 def _in_xmp(data: bytes) -> list[str]:

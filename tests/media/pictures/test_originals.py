@@ -1,6 +1,7 @@
 """Of a picture and its copy, the picture is kept."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable
 
@@ -318,6 +319,22 @@ def test_a_smaller_copy_is_kept_before_a_file_with_a_gap(
     (gap, small), order = compare(paths)
     assert (gap["changes"], order) == (["damaged"], [1, 0])
     assert doubt(gap, small) == "damaged"
+
+
+def test_a_wrong_checksum_in_a_tiff_file_is_damage(scene: Image.Image, tmp_path: Path) -> None:
+    """A flipped bit is mostly an error of libtiff, but not always."""
+    path = tmp_path / "a.tif"
+    scene.save(path, compression="tiff_adobe_deflate")
+    data = path.read_bytes()
+    assert not pictures.measured(bytes(path))["damaged"]
+    for at in np.random.default_rng(1).integers(1000, len(data) - 1000, 300).tolist():
+        path.write_bytes(data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :])
+        with suppress(OSError), Image.open(path) as image:
+            if image.tobytes() != scene.tobytes():
+                break
+    else:
+        pytest.fail("libtiff has seen every flipped bit")
+    assert pictures.measured(bytes(path))["damaged"]
 
 
 def test_a_plain_area_is_no_gap(tmp_path: Path) -> None:
