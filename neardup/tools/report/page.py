@@ -42,10 +42,17 @@ DOUBTS = {  # what `originals` finds, in plain words
     "language": "in another language",
     "one picture": "of one picture, with other sound",
     "speed": "played at another speed",
+    "less sound": "silent in parts",
+    "other sound": "with another sound",
+    "fewer frames": "with fewer frames a second",
+    "language of subtitles": "with subtitles in another language",
 }
 OF_BOTH = {
     "colours": "the two differ in colours",
     "package": "one of the two belongs to a program or a library",
+    "mark": "one of the two has a logo or subtitles in the picture",
+    "disc": "the removed one is a file of a disc",
+    "not measured": "one of the two could not be compared in all respects",
 }
 # Control characters, marks of direction (which can disguise a text), surrogates.
 UNSEEN = re.compile(
@@ -127,6 +134,8 @@ def doubt_text(words: str) -> str:
 
     >>> doubt_text("mirrored,colours,no sound")
     'doubtful: the kept one may be mirrored, without sound; the two differ in colours'
+    >>> doubt_text("less sound,disc")
+    'doubtful: the kept one may be silent in parts; the removed one is a file of a disc'
     """
     found = [re.sub("^no ", "without ", word) for word in words.split(",")]
     changes = [DOUBTS.get(word, word) for word in found if word not in OF_BOTH]
