@@ -50,7 +50,7 @@ _SHARED = """
     --report FILE       write an HTML page of what was found, with texts, pictures or frames side by
                         side  -h: write an HTML page of what was found, such as page.html
     -0                  with --output kept or removed: the answer is unescaped paths, each followed
-                        by a NUL byte, for xargs -0
+                        by a NUL byte, for xargs -0; doubtful removals are kept
                         -h: with --output kept or removed: paths for xargs -0
     --jobs N            number of processes (default: one per core)  -h
     --time-limit SECONDS  give up on a file after this time

@@ -391,7 +391,8 @@ def find(
         return []
     given = {"distance": args.distance, "jobs": args.jobs}
     given["output"] = "pairs" if args.output == LEAKS else args.output
-    removed = lines.with_name("removed") if args.removed else None
+    too = args.null and args.output == "kept"
+    removed = lines.with_name("removed") if args.removed or too else None
     given.update(removed=removed, report=None if marks else args.report)
     words = ["--input=fingerprints", "--exact", *(f"--against={name}" for name in old)]
     given.update(within=args.within, across=args.across)
@@ -404,7 +405,7 @@ def find(
         alone = lines.with_name(UNMARKED)
         page = [f"--report={args.report}", "-o", str(lines.with_name("pairs")), str(alone)]
         run.main(NAME, PROGRAM, [*words, *page], args.folders)
-    doubts: list[str] = []
+    doubts: dict[str, str] = {}  # {removed id: why}
 
     def doubt(id_: str, kept: str) -> str:
         package = [PACKAGE] * (in_package(kept) or in_package(id_))
@@ -422,12 +423,22 @@ def find(
 
     def doubted(line: bytes) -> bytes:
         id_, kept, _ = line.decode().split("\t")
-        doubts.extend(filter(None, [found := doubt(id_, kept)]))
+        if found := doubt(id_, kept):
+            doubts[id_] = found
         changes: list[str] = []
         if kept in known:
             (seen,) = relations(known[id_][1], words_of(known[kept][1])[np.newaxis])
             changes = seen.words()
         return b"%b\t%b\t%b\n" % (line.rstrip(b"\n"), found.encode(), ",".join(changes).encode())
+
+    def is_doubtful(line: bytes) -> bool:
+        return bool(doubted(line).split(b"\t")[3])
+
+    def kept_too() -> Iterator[bytes]:
+        """Yield the doubtful removals of a list for -0, in which no doubt can be read."""
+        if too and removed:
+            with removed.open("rb") as gone:
+                yield from filter(is_doubtful, gone)
 
     marked_pairs: list[bytes] = []
 
@@ -445,11 +456,15 @@ def find(
 
     forms: dict[str, Callable[[bytes], bytes]] = {"pairs": pair, "links": with_bits}
     forms.update(kept=_kept_id, removed=doubted, leaks=leak)
+    if args.null:
+        forms["removed"] = lambda line: b"" if is_doubtful(line) else line
     inputs = lines, answer, args.folders
     more = [path_id(path).encode() + b"\n" for path in sorted(flat)] * (args.output == "kept")
-    count = run.answer_for(NAME, PROGRAM, words, *inputs, forms.get(args.output), doubt, more)
+    count = run.answer_for(
+        NAME, PROGRAM, words, *inputs, forms.get(args.output), doubt, chain(more, kept_too())
+    )
     count += len(more)
-    if removed:
+    if removed and args.removed:
         with removed.open("rb") as gone, file_answer("--removed", args.removed, [], DOUBTED) as to:
             to.write(map(doubted, gone))
     if args.output == LEAKS:
@@ -459,6 +474,8 @@ def find(
     if args.output in PATHS:
         doubtful = f", {len(doubts):,} of them doubtful" if doubts else ""
         gone_too = " removed" if doubts and args.output == "kept" else ""
+        if doubts and args.null:
+            gone_too += ": -0 prints them, too" if too else ": -0 leaves them out"
         against = f", compared with {many(pictures_in(old), 'old pictures')}" * bool(old)
         return [f"{many(count, 'pictures')} {args.output}{doubtful}{gone_too}{against}"]
     noun = "pairs" if args.output in ("pairs", "links") else "pictures in clusters"

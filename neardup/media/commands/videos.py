@@ -268,12 +268,17 @@ def _answer(
         if args.removed:
             files["--removed"].write(decision.removed)
         lines = getattr(decision, args.output)
+        kept, doubtful = args.output == "kept", decision.doubtful
+        if args.null:  # no doubt can be read there
+            lines = [*lines, *doubtful] if kept else [x for x in lines if x not in set(doubtful)]
         of_files = [line for line in lines if not knows or knows(path_of(line.split()[0].decode()))]
         answer.write(of_files)
         said = f"{many(len(decision.kept), 'videos')} kept, {len(decision.removed):,} removed"
         if left := len(lines) - len(of_files):
             said += f"; {left:,} not printed: with -0, videos of files of prints are left out"
-        said += f", {decision.doubtful:,} of them doubtful" if decision.doubtful else ""
+        if doubtful:
+            said += f", {len(doubtful):,} of them doubtful"
+            said += (": -0 prints them, too" if kept else ": -0 leaves them out") * args.null
     return [said, *video_decisions.summary(found)]
 
 

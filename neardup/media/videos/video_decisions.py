@@ -66,14 +66,14 @@ class FoundPairs(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """The output lines of kept and of removed new videos, each in the order of the input.
+    """The output lines of kept, removed and doubtfully removed new videos, in the input's order.
 
     A line of a removed video has the kept one, the share, and why the removal is doubtful, if so.
     """
 
     kept: list[bytes]
     removed: list[bytes]
-    doubtful: int
+    doubtful: list[bytes]
 
 
 def runs_of(found: FoundPairs, linking: bool) -> list[PairRun]:
@@ -116,7 +116,7 @@ def decide(
     stills = {frozenset(pair[:2]) for pair in found.pairs if pair.one_picture}
     missed = {(pair.a, pair.b) for pair in found.pairs if pair.missed[0] > GAP}
     missed |= {(pair.b, pair.a) for pair in found.pairs if pair.missed[1] > GAP}
-    gone, doubtful = {}, 0
+    gone, doubtful = {}, set()
     for rank, first, share in removed(pairs, found.old):
         video, kept = order[rank], order[first]
         words = [
@@ -129,12 +129,13 @@ def decide(
         ]
         doubts = ",".join(filter(None, words))
         gone[video] = f"{ids[kept]}\t{share}\t{doubts}"
-        doubtful += bool(doubts)
+        doubtful |= {video} if doubts else set()
     new = range(found.old, len(ids))
+    lines = {k: f"{ids[k]}\t{gone[k]}\n".encode() for k in sorted(gone)}
     return Decision(
         [f"{ids[k]}\n".encode() for k in new if k not in gone],
-        [f"{ids[k]}\t{gone[k]}\n".encode() for k in new if k in gone],
-        doubtful,
+        list(lines.values()),
+        [lines[k] for k in sorted(doubtful)],
     )
 
 

@@ -86,6 +86,13 @@ def test_a_copy_with_another_sound_is_removed_doubtfully(tmp_path: Path) -> None
     found = {path.partition(".")[0]: doubts.rpartition(",")[2] for path, doubts in gone}
     again = {f"{name}%20again": "" for name in ("b", "c", "d")}
     assert found == {**again, "e%20other": "other sound", "f%20silent": ""}
+    sure = {path for path, doubts in gone if not doubts}
+    for output in ("removed", "kept"):
+        null = videos(tmp_path, top, "--output", output, "-0", "--keep", "prefer:a.mp4")
+        names = {os.path.basename(path).decode() for path in null.out.split(b"\0")[:-1]}
+        removed = {name.replace("%20", " ") for name in sure}
+        assert names == (removed if output == "removed" else {*os.listdir(top)} - removed)
+        assert "1 of them doubtful: -0 " in null.err
 
 
 @pytest.mark.slow
