@@ -192,7 +192,8 @@ def deduplicate(
     """
     with keywords.as_value_errors():
         is_series = hasattr(records, "iloc") and not hasattr(records, "columns")
-        if is_series and [*records.index] != [*range(len(records))]:
+        named = is_series and all(isinstance(each, tuple) for each in records)  # (id, record)
+        if is_series and not named and [*records.index] != [*range(len(records))]:
             warnings.warn(
                 "ids are positions, not labels of the index, which is not 0, 1, …: use "
                 "records.iloc[answer.kept], or give records.items()",

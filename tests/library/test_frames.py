@@ -102,6 +102,8 @@ def test_positions_that_are_not_the_labels_of_a_series() -> None:
     assert [each.filename for each in found] == [__file__]
     assert series.iloc[answer.kept].index.tolist() == [2, 0]
     assert neardup.deduplicate(series.items()).kept == [2, 0]
+    pairs = pandas.Series([*series.items()], index=[5, 6, 7])  # of ids and texts
+    assert neardup.deduplicate(pairs).kept == [2, 0]
     assert neardup.deduplicate(series.reset_index(drop=True)).kept == [0, 1]
     frame = pandas.DataFrame({"text": series})
     assert neardup.deduplicate(frame, text="text").index.tolist() == [2, 0]
