@@ -270,7 +270,8 @@ def _answer(
         lines = getattr(decision, args.output)
         kept, doubtful = args.output == "kept", decision.doubtful
         if args.null:  # no doubt can be read there
-            lines = [*lines, *doubtful] if kept else [x for x in lines if x not in set(doubtful)]
+            left_out = set(doubtful)
+            lines = [*lines, *doubtful] if kept else [x for x in lines if x not in left_out]
         of_files = [line for line in lines if not knows or knows(path_of(line.split()[0].decode()))]
         answer.write(of_files)
         said = f"{many(len(decision.kept), 'videos')} kept, {len(decision.removed):,} removed"
