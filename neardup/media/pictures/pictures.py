@@ -65,7 +65,7 @@ _NAMES = (
 )
 _NAMES += ", depth_images, default_image, disposal"
 NO_TEXTS = {*_NAMES.split(", "), LOSSLESS, SHOWN, DEEP}
-FACTS = 17  # the version of what `measured` returns: must change with it
+FACTS = 18  # the version of what `measured` returns: must change with it
 SECTOR = 512  # bytes
 GAP = re.compile(rb"\0{512,}|\xff{512,}")  # in a JPEG file
 MANY_EQUAL = 0.5  # share of neighbours that are equal, in drawings, of which a file may have gaps
@@ -119,6 +119,7 @@ IN_XMP = {  # what a file holds: how this begins in XMP
 PATTERNS = {word: re.compile(pattern, re.DOTALL) for word, pattern in IN_XMP.items()}
 MAX_XMP = 1 << 16  # bytes that are searched
 COMPRESSION, DEFLATED, STRIPS = 259, (8, 32946), ((273, 279), (324, 325))  # tags, values
+FILL_ORDER, AT_ONCE = 266, 1 << 14  # a tag, 2 for reversed bits; bytes, of 16 MB at most
 LAYERS, DNG = 37724, 50706  # tags of TIFF: layers of Photoshop; the version of a raw file
 # Files of cameras that look like TIFF, and of which Pillow decodes only a preview.
 RAW = {
@@ -271,12 +272,13 @@ def measured(path: bytes) -> originals.Facts:
     with _opened(path, "RGB", MAX_MEASURED_SIDE) as (image, _):
         with open(path, "rb") as file:
             data = file.read(SEARCHED)
+            bad_strip = _has_bad_strip(image, file)
         more = ["video"] * bool(VIDEO.search(data, 32)) + ["sound"] * (SOUND in data)
         facts: originals.Facts = {**_measured(image), "file": digest_of(path).hex()}
         shown = facts["file"] if facts["frames"] > 1 else f"{_checksum(image):08x}"
         facts.update(shown=shown, sketch=sketch_of(path))
         jpeg = data.startswith(b"\xff\xd8") and facts["flat"] < MANY_EQUAL
-        facts["damaged"] = (jpeg and _is_damaged(data)) or _has_bad_strip(image, data)
+        facts["damaged"] = bad_strip or (jpeg and _is_damaged(data))
         more += _in_xmp(data) + ["text"] * (IPTC in data)
         return {**facts, "holds": [*dict.fromkeys(facts["holds"] + more)]}
 
@@ -373,29 +375,32 @@ def _is_damaged(data: bytes) -> bool:
     )
 
 
-def _has_bad_strip(image: Image.Image, data: bytes) -> bool:
+def _has_bad_strip(image: Image.Image, file: IO[bytes]) -> bool:
     """Return whether a TIFF file has deflated pixels with another checksum than theirs.
 
     libtiff does not read the checksum of all.
     """
     tags: Any = getattr(image, "tag_v2", {})
-    if tags.get(COMPRESSION) not in DEFLATED:
+    if tags.get(COMPRESSION) not in DEFLATED or tags.get(FILL_ORDER, 1) != 1:
         return False
     strips = (zip(tags.get(at, ()), tags.get(many, ())) for at, many in STRIPS)
-    return any(not _inflates(data[at : at + many]) for some in strips for at, many in some)
+    return any(not _inflates(file, at, many) for some in strips for at, many in some)
 
 
-def _inflates(data: bytes) -> bool:
-    """Return whether data are a whole stream of zlib.
+def _inflates(file: IO[bytes], at: int, many: int) -> bool:
+    """Return whether so many bytes of a file are a whole stream of zlib, and what is after it.
 
-    >>> _inflates(zlib.compress(b"a")), _inflates(zlib.compress(b"a")[:-1])
-    (True, False)
+    >>> _inflates(io.BytesIO(b"-" + zlib.compress(b"a")), 1, 99)
+    True
+    >>> _inflates(io.BytesIO(zlib.compress(b"a")), 0, 8)
+    False
     """
     stream = zlib.decompressobj()
+    file.seek(at)
     try:
-        while data and not stream.eof:
-            stream.decompress(data, 1 << 20)
-            data = stream.unconsumed_tail
+        while not stream.eof and (data := file.read(min(many, AT_ONCE))):
+            stream.decompress(data)
+            many -= len(data)
     except zlib.error:
         return False
     return stream.eof

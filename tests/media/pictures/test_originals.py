@@ -337,6 +337,25 @@ def test_a_wrong_checksum_in_a_tiff_file_is_damage(scene: Image.Image, tmp_path:
     assert pictures.measured(bytes(path))["damaged"]
 
 
+@pytest.mark.parametrize(
+    ("searched", "tags"), [(1 << 12, {}), (1 << 26, {266: 2})], ids=["large", "reversed bits"]
+)
+def test_whole_tiff_files_are_not_damaged(
+    searched: int,
+    tags: dict[int, int],
+    scene: Image.Image,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Scans may have far more bytes than are searched; libtiff reverses bits if a tag says so."""
+    path = tmp_path / "a.tif"
+    scene.save(path, compression="tiff_adobe_deflate", tiffinfo=tags)
+    monkeypatch.setattr(pictures, "SEARCHED", searched)
+    with Image.open(path) as image:
+        assert image.tobytes() == scene.tobytes()
+    assert not pictures.measured(bytes(path))["damaged"]
+
+
 def test_a_plain_area_is_no_gap(tmp_path: Path) -> None:
     """In progressive files, blocks like the one before take two zero bits each."""
     colours = np.random.default_rng(1).integers(0, 255, (56, 115, 3), dtype=np.uint8)
