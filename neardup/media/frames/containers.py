@@ -79,6 +79,7 @@ ENCRYPTED_SAMPLES = re.compile(rb"(?:encv|drmi)\0\0\0\0\0\0")  # of the video of
 INDEX = 32 << 20  # bytes of a box that are searched
 EBML, SEGMENT, HEAD = b"\x1aE\xdf\xa3", b"\x18S\x80g", 1 << 12  # of Matroska; bytes
 UNKNOWN = 0xFFFFFFFF  # the length of an AVI that is still written
+MISCOUNTED = 1 << 10  # bytes by which whole files are shorter, since programs count a header twice
 BOX = re.compile(
     rb"....(?:ftyp|moov|mdat|free|skip|wide|moof|mfra|sidx|styp|uuid|meta|pnot|udta)", re.DOTALL
 )
@@ -235,7 +236,7 @@ def is_cut(path: bytes) -> bool:
             return start + length > size
         if head[:4] == b"RIFF":
             length = int.from_bytes(head[4:8], "little")
-            return length < UNKNOWN and 8 + length > size
+            return length < UNKNOWN and length > size + MISCOUNTED
         return any(end > size for _, _, end in _boxes(file))
 
 

@@ -321,6 +321,16 @@ def test_an_mp4_that_claims_to_last_for_years_costs_nothing(tmp_path: Path) -> N
     assert read(path).facts["seconds"] == pytest.approx(2, abs=0.05)
 
 
+def test_an_avi_that_states_a_few_bytes_more_is_whole(tmp_path: Path) -> None:
+    """Some cameras and programs write the length of the file, and not of what follows 8 bytes."""
+    path = write_scene(tmp_path / "a.avi", 1, 8, codec="mpeg4")
+    data = path.read_bytes()
+    path.write_bytes(data[:4] + len(data).to_bytes(4, "little") + data[8:])
+    assert "damaged" not in read(path).facts
+    path.write_bytes(path.read_bytes()[: len(data) * 3 // 4])
+    assert read(path).facts["damaged"]
+
+
 def test_time_stamps_that_are_years_apart_cost_nothing(tmp_path: Path) -> None:
     source = write_scene(tmp_path / "a.mkv", 1, 2, options={"bf": "0"})
 
