@@ -86,9 +86,10 @@ def overlays(mounts: str = MOUNTS) -> list[tuple[bytes, list[bytes]]]:
     found = []
     with suppress(OSError), open(mounts, "rb") as lines:
         for fields, _, about in (line.partition(b" - ") for line in lines):
+            if not about.startswith(b"overlay "):
+                continue
             root, mount = map(_unescaped, fields.split()[3:5])
-            kind, *_, options = about.split()
-            pairs = (each.partition(b"=") for each in options.split(b","))
+            pairs = (each.partition(b"=") for each in about.split()[-1].split(b","))
             given = [(name, _unescaped(value)) for name, _, value in pairs]
             layers = [value for name, value in given if name == b"upperdir"]
             layers += [value for name, value in given if name == b"lowerdir+"]
@@ -96,7 +97,7 @@ def overlays(mounts: str = MOUNTS) -> list[tuple[bytes, list[bytes]]]:
                 layers += re.split(rb"(?<!\\):+", value) * (name == b"lowerdir")
             layers = [re.sub(rb"\\(.)", rb"\1", layer) + root for layer in layers]
             there = [layer for layer in layers if layer[:1] == b"/" and os.path.isdir(layer)]
-            if kind == b"overlay" and there:
+            if there:
                 found.append((mount.rstrip(b"/"), there))
     return sorted(found, reverse=True)  # a mount before those that it is in
 
