@@ -116,13 +116,19 @@ def decide(
     stills = {frozenset(pair[:2]) for pair in found.pairs if pair.one_picture}
     missed = {(pair.a, pair.b) for pair in found.pairs if pair.missed[0] > GAP}
     missed |= {(pair.b, pair.a) for pair in found.pairs if pair.missed[1] > GAP}
+    copies = {order[k]: (order[first], share) for k, first, share in removed(pairs, found.old)}
+    between: dict[tuple[int, ...], list[VideoPair]]
+    between = {(video, kept): [] for video, (kept, _) in copies.items()}
+    for pair in found.pairs:
+        for both in (pair[:2], pair[1::-1]):
+            if both in between:
+                between[both].append(pair)
     gone, doubtful = {}, set()
-    for rank, first, share in removed(pairs, found.old):
-        video, kept = order[rank], order[first]
+    for video, (kept, share) in copies.items():
         words = [
             ONE_PICTURE * ({kept, video} in stills),
             originals.doubt(facts[kept], facts[video]),
-            _other_sound(video, kept, found),
+            _other_sound(video, kept, facts, between[video, kept]),
             "not whole" * ((video, kept) in missed),
             "disc" * bool(OF_DISC.search(path_of(ids[video]))),
             PACKAGE * (in_package(ids[video]) or in_package(ids[kept])),
@@ -139,14 +145,16 @@ def decide(
     )
 
 
-def _other_sound(video: int, kept: int, found: FoundPairs) -> str:
-    """Return why no track of a kept video may be one that a removed video has, or ""."""
-    tracks, others = (found.facts[k].get("heard", [""]) for k in (video, kept))
-    if not all("sound" in found.facts[k].get("holds", ()) for k in (video, kept)):
+def _other_sound(video: int, kept: int, facts: Sequence[Facts], pairs: Iterable[VideoPair]) -> str:
+    """Return why no track of a kept video may be one that a removed video has, or "".
+
+    pairs: those of the two
+    """
+    tracks, others = (facts[k].get("heard", [""]) for k in (video, kept))
+    if not all("sound" in facts[k].get("holds", ()) for k in (video, kept)):
         return ""  # what only one of them holds is a doubt by itself
     if not all(tracks + others):
         return "not measured"
-    pairs = [pair for pair in found.pairs if {pair.a, pair.b} == {video, kept}]
     runs = [run if pair.a == video else run.swapped() for pair in pairs for run in pair.runs]
     where = [SoundStretch(run.a_from, run.a_to, run.b_from, run.rate) for run in runs]
     removed_tracks, kept_tracks = ([*map(unpacked, of)] for of in (tracks, others))

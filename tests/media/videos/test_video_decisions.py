@@ -2,6 +2,7 @@
 
 import os
 from base64 import b64encode
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neardup.media.frames.sound_levels import packed
 from neardup.media.pictures.keep_rules import (
     VIDEOS,
     Facts,
@@ -272,6 +274,29 @@ def test_a_file_of_a_program_or_library_and_its_copy_are_doubtful(kept: str, rem
     decision = decide(videos, keep_rules(f"prefer:^{kept}"), 0.8, False)
     assert decision.removed[0].endswith(b"\tpackage\n")
     assert decision.doubtful == decision.removed
+
+
+class CountedPairs(list[VideoPair]):
+    """A list that counts how often it is read."""
+
+    passes = 0
+
+    def __iter__(self) -> Iterator[VideoPair]:
+        self.passes += 1
+        return super().__iter__()
+
+
+def test_pairs_are_read_as_often_for_many_copies_with_sound_as_for_two() -> None:
+    """Of thousands of copies there are millions of pairs."""
+    passes, heard = [], [packed(np.arange(60, 180, dtype=np.uint8))]
+    for many in (2, 20):
+        pairs = CountedPairs(pair(a, b) for a in range(many) for b in range(a + 1, many))
+        some = [facts(holds=["sound"], heard=heard) for _ in range(many)]
+        ids = [f"{k:02}.mp4" for k in range(many)]
+        found = FoundPairs(ids, some, [60.0] * many, 0, pairs, [])
+        assert len(decide(found, keep_rules(VIDEOS), 0.8, False).removed) == many - 1
+        passes.append(pairs.passes)
+    assert passes[0] == passes[1]
 
 
 @pytest.mark.parametrize("keep", ["max:bytes", "min:bytes", "min:seconds"])
