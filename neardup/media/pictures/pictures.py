@@ -65,7 +65,7 @@ _NAMES = (
 )
 _NAMES += ", depth_images, default_image, disposal"
 NO_TEXTS = {*_NAMES.split(", "), LOSSLESS, SHOWN, DEEP}
-FACTS = 18  # the version of what `measured` returns: must change with it
+FACTS = 19  # the version of what `measured` returns: must change with it
 SECTOR = 512  # bytes
 GAP = re.compile(rb"\0{512,}|\xff{512,}")  # in a JPEG file
 MANY_EQUAL = 0.5  # share of neighbours that are equal, in drawings, of which a file may have gaps
@@ -544,12 +544,16 @@ def _date(exif: dict[int, Any]) -> str:
 def _shot(exif: dict[Any, Any]) -> list[str]:
     """Return the values of SHOT, "" for those that tags do not have: blanks, zeros or 0/0.
 
+    A time may be written in any way; without one, a date is none, either.
+
     >>> _shot({TAKEN: "2024:05:31 18:00:00", 0x9291: "12 "}), _shot({TAKEN: "    :  :     :  :  "})
-    (['2024:05:31 18:00:00', '12', '', ''], ['', '', '', ''])
+    (['2024 5 31 18 0 0', '12', '', ''], ['', '', '', ''])
+    >>> _shot({TAKEN: "2024-05-31T18:00:00.12"})[0], _shot({TAKEN: "2024:05:31"})[0]
+    ('2024 5 31 18 0 0', '')
     """
     taken, *others = (str(exif.get(tag, "")).strip("\0 ") for tag in SHOT)
-    found = DATE.match(taken)
-    known = [taken if found and int(found[1]) else ""]
+    time = [*map(int, re.findall("[0-9]{1,4}", taken))][:6]
+    known = [" ".join(map(str, time)) if len(time) == 6 and time[0] else ""]
     return known + ["" if value == "nan" else value for value in others]
 
 
