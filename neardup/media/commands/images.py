@@ -472,12 +472,12 @@ def find(
     among = many(pictures_in([str(lines)]), "new pictures" if old else "pictures")
     among += f" and {pictures_in(old):,} old ones" * bool(old)
     if args.output in PATHS:
-        doubtful = f", {len(doubts):,} of them doubtful" if doubts else ""
-        gone_too = " removed" if doubts and args.output == "kept" else ""
+        how = " removed doubtfully" if args.output == "kept" else " of them doubtful"
+        doubtful = f", {len(doubts):,}{how}" if doubts else ""
         if doubts and args.null:
-            gone_too += ": -0 prints them, too" if too else ": -0 leaves them out"
+            doubtful += " (-0 prints them, too)" if too else " (-0 leaves them out)"
         against = f", compared with {many(pictures_in(old), 'old pictures')}" * bool(old)
-        return [f"{many(count, 'pictures')} {args.output}{doubtful}{gone_too}{against}"]
+        return [f"{many(count, 'pictures')} {args.output}{doubtful}{against}"]
     noun = "pairs" if args.output in ("pairs", "links") else "pictures in clusters"
     few = f", {len(marked_pairs):,} of them alike but for a mark or a cut" * bool(marked_pairs)
     return [f"{many(count, noun)} among {among}{few}"]
