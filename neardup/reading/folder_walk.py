@@ -95,8 +95,9 @@ def overlays(mounts: str = MOUNTS) -> list[tuple[bytes, list[bytes]]]:
             layers += [value for name, value in given if name == b"lowerdir+"]
             for name, value in given:
                 layers += re.split(rb"(?<!\\):+", value) * (name == b"lowerdir")
+            beside = os.path.dirname(mount)  # where relative names mostly start
             layers = [re.sub(rb"\\(.)", rb"\1", layer) + root for layer in layers]
-            there = [layer for layer in layers if layer[:1] == b"/" and os.path.isdir(layer)]
+            there = [*filter(os.path.isdir, (os.path.join(beside, layer) for layer in layers))]
             if there:
                 found.append((mount.rstrip(b"/"), there))
     return sorted(found, reverse=True)  # a mount before those that it is in

@@ -118,8 +118,10 @@ def test_layers_are_found_however_they_were_given(tmp_path: Path) -> None:
     about = b"67 63 0:40 / /m%d rw,relatime - overlay overlay rw,%b,uuid=on\n"
     added = b"lowerdir+=%b/a,lowerdir+=%b/e:f,upperdir=%b/up,workdir=/w" % (top, top, top)
     listed = rb"lowerdir=%b/a:%b/c\134\054d:%b/e\134:f" % (top, top, top)
-    given.write_bytes(b"none\n" + about % (1, added) + about % (2, listed))
+    relative = b"67 63 0:40 / %b/m rw - overlay overlay rw,lowerdir=c,upperdir=a\n" % top
+    given.write_bytes(b"none\n" + relative + about % (1, added) + about % (2, listed))
     assert folder_walk.overlays(str(given)) == [
+        (top + b"/m", [top + b"/a/"]),
         (b"/m2", [top + b"/a/", top + b"/c,d/", top + b"/e:f/"]),
         (b"/m1", [top + b"/up/", top + b"/a/", top + b"/e:f/"]),
     ]
