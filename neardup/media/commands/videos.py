@@ -275,11 +275,11 @@ def _answer(
         of_files = [line for line in lines if not knows or knows(path_of(line.split()[0].decode()))]
         answer.write(of_files)
         said = f"{many(len(decision.kept), 'videos')} kept, {len(decision.removed):,} removed"
-        if left := len(lines) - len(of_files):
-            said += f"; {left:,} not printed: with -0, videos of files of prints are left out"
         if doubtful:
             said += f", {len(doubtful):,} of them doubtful"
             said += (": -0 prints them, too" if kept else ": -0 leaves them out") * args.null
+        if left := len(lines) - len(of_files):
+            said += f"; {left:,} not printed: with -0, videos of files of prints are left out"
     return [said, *video_decisions.summary(found)]
 
 

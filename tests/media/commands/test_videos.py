@@ -93,6 +93,9 @@ def test_a_copy_with_another_sound_is_removed_doubtfully(tmp_path: Path) -> None
         removed = {name.replace("%20", " ") for name in sure}
         assert names == (removed if output == "removed" else {*os.listdir(top)} - removed)
         assert "1 of them doubtful: -0 " in null.err
+    videos(tmp_path, top, "--output=prints", "-o", tmp_path / "p")
+    null = videos(tmp_path, tmp_path / "p", "--output=removed", "-0", "--keep", "prefer:a.mp4")
+    assert "1 of them doubtful: -0 leaves them out; 4 not printed: with -0, videos of" in null.err
 
 
 @pytest.mark.slow
