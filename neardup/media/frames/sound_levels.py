@@ -37,7 +37,7 @@ CHANGING = 3.0  # steps, standard deviation of a window that tells something
 ALIKE, USUAL, MOST_OTHER = 0.75, 0.85, 0.1  # correlations: least, median; share below the least
 APART = 0.5  # the correlation below which two windows in a row are another sound
 CANCELLED = 1 / 16  # how much of the sound of single channels counts, which mono may cancel
-MAX_SECONDS = 1 << 18  # of a track: time stamps beyond are wrong
+LONGEST = PER_SECOND << 18  # levels of a track: time stamps beyond are wrong
 
 
 class SoundStretch(NamedTuple):
@@ -89,12 +89,14 @@ class SoundTrack:
         tenths = np.floor(seconds * PER_SECOND + 1e-6).astype(np.int64)
         self._start = int(tenths[0]) if self._start is None else self._start
         low, high = int(tenths[0]) - self._start, int(tenths[-1]) + 1 - self._start
-        if low < 0 or high > MAX_SECONDS * PER_SECOND:
+        before = max(-low, 0)  # the first time stamp was wrong, as one below 0 is in MPEG streams
+        if high > LONGEST or (before and before + len(self._energy) > LONGEST):
             return
-        if high > len(self._energy):
-            more = np.zeros(high)  # twice as many, so that few copies are made
+        low, high, self._start = low + before, high + before, self._start - before
+        after = high if high > before + len(self._energy) else 0  # twice as many: few copies
+        if before or after:
             self._energy, self._samples = (
-                np.concatenate((old, more)) for old in (self._energy, self._samples)
+                np.pad(old, (before, after)) for old in (self._energy, self._samples)
             )
         self._samples[low:high] += np.bincount(tenths - tenths[0])
         self._energy[low:high] += np.bincount(tenths - tenths[0], power)

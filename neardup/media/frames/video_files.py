@@ -58,7 +58,7 @@ from neardup.reading.decoders import Failure
 from neardup.reading.folder_walk import FoundFile, digest_of, path_id
 from neardup.runtime.program import PROGRAM_ERRORS
 
-VERSION = 9  # of times, pictures and facts: must change if they do
+VERSION = 10  # of times, pictures and facts: must change if they do
 SAMPLES = 32  # frames that are measured, to tell an original from its copies
 MICROSECONDS = 1_000_000
 CODECS = {

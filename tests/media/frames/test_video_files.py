@@ -16,6 +16,7 @@ av = pytest.importorskip("av")
 
 from neardup.media.frames.containers import NOT_A_VIDEO, REASONS  # noqa: E402
 from neardup.media.frames.frame_hashes import VARIANTS  # noqa: E402
+from neardup.media.frames.sound_levels import unpacked  # noqa: E402
 from neardup.media.frames.video_files import Reading, print_of  # noqa: E402
 from neardup.media.frames.video_prints import VideoPrint  # noqa: E402
 from neardup.reading import decoders  # noqa: E402
@@ -28,6 +29,7 @@ from tests.support.drawn_videos import (  # noqa: E402
     remuxed,
     scene,
     texture,
+    with_speech,
     write_scene,
 )
 
@@ -139,6 +141,18 @@ def test_sound_of_samples_that_numpy_does_not_have_is_no_damage(tmp_path: Path) 
     """FFmpeg decodes samples of 64 bits, which PyAV does not convert."""
     facts = with_sound(tmp_path / "a.nut", 48000, [2000] * 4, "pcm_s64le")
     assert (facts["heard"], facts["sound"], "damaged" in facts) == ([""], 1.0, False)
+
+
+def test_sound_of_an_mpeg_stream_that_begins_before_0_is_heard(tmp_path: Path) -> None:
+    """Its first time stamp, of the delay of AAC, is 26 hours after the others: it has 33 bits."""
+    source = write_scene(tmp_path / "a.mp4", 1, 12, options={"bf": "0"})
+    stream, other = (with_speech(source, tmp_path / name, 1) for name in ("b.ts", "c.mkv"))
+    with av.open(str(stream)) as file:
+        packets = [p for p in file.demux() if p.size and p.stream.type == "audio"]
+    stamps = [packet.pts for packet in packets]
+    assert stamps[0] > 2**32 > stamps[1]
+    heard = [unpacked(read(path).facts["heard"][0]).astype(int) for path in (stream, other)]
+    assert np.median(np.abs(heard[0][:115] - heard[1][:115])) < 5
 
 
 def test_sound_in_a_damaged_file_damages_no_picture(tmp_path: Path) -> None:
