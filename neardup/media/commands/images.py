@@ -91,6 +91,8 @@ DIFFERING = (
     "kept, similar to a kept one but for a mark, text, time, cut edge or damage "
     "(--output pairs lists them)"
 )
+NOT_MEASURED, FIRST_FRAME = "not measured", "first frame"  # doubts
+EXPECTED = {"", NOT_MEASURED, FIRST_FRAME}  # by who types --against and --first-frame
 NOT_COMPARED = "like very many others but for a mark"
 UNMARKED = "unmarked"  # the file of fingerprints without those added for marks
 OWN = flags(
@@ -410,7 +412,7 @@ def find(
     def doubt(id_: str, kept: str) -> str:
         package = [PACKAGE] * (in_package(kept) or in_package(id_))
         if kept not in known:  # in a file of hashes
-            return ",".join(["not measured", *package])
+            return ",".join([NOT_MEASURED, *package])
         both = known[kept][0], known[id_][0]
         (seen,) = relations(known[id_][1], words_of(known[kept][1])[np.newaxis])
         drawn = max(of.get("paper", 0.0) for of in both) > DRAWN
@@ -418,7 +420,7 @@ def find(
         words += ["marked"] * bool(marked(*both, seen))
         as_is = seen.turned == UPRIGHT and not seen.part
         words += ["colours"] * (as_is and originals.recoloured(*both))
-        words += ["first frame"] * (args.first_frame and both[1].get("frames", 1) > 1) + package
+        words += [FIRST_FRAME] * (args.first_frame and both[1].get("frames", 1) > 1) + package
         return ",".join(dict.fromkeys(",".join(words).strip(",").split(",")))
 
     def doubted(line: bytes) -> bytes:
@@ -431,8 +433,14 @@ def find(
             changes = seen.words()
         return b"%b\t%b\t%b\n" % (line.rstrip(b"\n"), found.encode(), ",".join(changes).encode())
 
+    stays = set[str]()  # with -0
+
     def is_doubtful(line: bytes) -> bool:
-        return bool(doubted(line).split(b"\t")[3])
+        """Return whether -0 keeps a removed picture: for another doubt than options bring."""
+        id_, _, _, why, _ = doubted(line).decode().split("\t")
+        if not EXPECTED.issuperset(why.split(",")):
+            stays.add(id_)
+        return id_ in stays
 
     def kept_too() -> Iterator[bytes]:
         """Yield the doubtful removals of a list for -0, in which no doubt can be read."""
