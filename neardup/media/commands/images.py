@@ -91,8 +91,7 @@ DIFFERING = (
     "kept, similar to a kept one but for a mark, text, time, cut edge or damage "
     "(--output pairs lists them)"
 )
-NOT_MEASURED, FIRST_FRAME = "not measured", "first frame"  # doubts
-EXPECTED = {"", NOT_MEASURED, FIRST_FRAME}  # by who types --against and --first-frame
+NOT_MEASURED = "not measured"  # a doubt: the kept picture is in a file of hashes
 NOT_COMPARED = "like very many others but for a mark"
 UNMARKED = "unmarked"  # the file of fingerprints without those added for marks
 OWN = flags(
@@ -420,7 +419,7 @@ def find(
         words += ["marked"] * bool(marked(*both, seen))
         as_is = seen.turned == UPRIGHT and not seen.part
         words += ["colours"] * (as_is and originals.recoloured(*both))
-        words += [FIRST_FRAME] * (args.first_frame and both[1].get("frames", 1) > 1) + package
+        words += ["first frame"] * (args.first_frame and both[1].get("frames", 1) > 1) + package
         return ",".join(dict.fromkeys(",".join(words).strip(",").split(",")))
 
     def doubted(line: bytes) -> bytes:
@@ -436,9 +435,9 @@ def find(
     stays = set[str]()  # with -0
 
     def is_doubtful(line: bytes) -> bool:
-        """Return whether -0 keeps a removed picture: for another doubt than options bring."""
+        """Return whether -0 keeps a removed picture: not if only --against brings the doubt."""
         id_, _, _, why, _ = doubted(line).decode().split("\t")
-        if not EXPECTED.issuperset(why.split(",")):
+        if not {"", NOT_MEASURED}.issuperset(why.split(",")):
             stays.add(id_)
         return id_ in stays
 
@@ -482,8 +481,9 @@ def find(
     if args.output in PATHS:
         how = " removed doubtfully" if args.output == "kept" else " of them doubtful"
         doubtful = f", {len(doubts):,}{how}" if doubts else ""
-        if doubts and args.null:
-            doubtful += " (-0 prints them, too)" if too else " (-0 leaves them out)"
+        if stays:
+            which = "them" if len(stays) == len(doubts) else f"{len(stays):,} of them"
+            doubtful += f" (-0 prints {which}, too)" if too else f" (-0 leaves {which} out)"
         against = f", compared with {many(pictures_in(old), 'old pictures')}" * bool(old)
         return [f"{many(count, 'pictures')} {args.output}{doubtful}{against}"]
     noun = "pairs" if args.output in ("pairs", "links") else "pictures in clusters"

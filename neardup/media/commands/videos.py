@@ -31,7 +31,7 @@ from neardup.media.frames.video_files import Reading
 from neardup.media.pictures import keep_rules
 from neardup.media.videos import video_decisions
 from neardup.media.videos.common import common_lines, common_objects, stretches_of
-from neardup.media.videos.runs import RUNS, format_run
+from neardup.media.videos.runs import ONE_PICTURE, RUNS, format_run
 from neardup.media.videos.video_decisions import FoundPairs
 from neardup.media.videos.video_join import JoinOptions, find
 from neardup.media.videos.video_tasks import (
@@ -269,15 +269,17 @@ def _answer(
             files["--removed"].write(decision.removed)
         lines = getattr(decision, args.output)
         kept, doubtful = args.output == "kept", decision.doubtful
-        if args.null:  # no doubt can be read there
-            left_out = set(doubtful)
-            lines = [*lines, *doubtful] if kept else [x for x in lines if x not in left_out]
+        asked = f"\t{ONE_PICTURE}\n".encode()  # by --one-picture
+        stays = dict.fromkeys(x for x in doubtful if args.null and not x.endswith(asked))
+        lines = [*lines, *stays] if kept else [line for line in lines if line not in stays]
         of_files = [line for line in lines if not knows or knows(path_of(line.split()[0].decode()))]
         answer.write(of_files)
         said = f"{many(len(decision.kept), 'videos')} kept, {len(decision.removed):,} removed"
         if doubtful:
             said += f", {len(doubtful):,} of them doubtful"
-            said += (": -0 prints them, too" if kept else ": -0 leaves them out") * args.null
+        if stays:
+            which = "them" if len(stays) == len(doubtful) else f"{len(stays):,} of them"
+            said += f" (-0 prints {which}, too)" if kept else f" (-0 leaves {which} out)"
         if left := len(lines) - len(of_files):
             said += f"; {left:,} not printed: with -0, videos of files of prints are left out"
     return [said, *video_decisions.summary(found)]

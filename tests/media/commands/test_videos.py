@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from neardup.reading.folder_walk import path_id
+from neardup.reading.folder_walk import path_id, path_of
 from tests.support.cases import in_turn
 from tests.support.drawn_videos import encode, scene, with_speech
 from tests.support.engines import NEARDUP, Result, run
@@ -92,10 +92,10 @@ def test_a_copy_with_another_sound_is_removed_doubtfully(tmp_path: Path) -> None
         names = {os.path.basename(path).decode() for path in null.out.split(b"\0")[:-1]}
         removed = {name.replace("%20", " ") for name in sure}
         assert names == (removed if output == "removed" else {*os.listdir(top)} - removed)
-        assert "1 of them doubtful: -0 " in null.err
+        assert "1 of them doubtful (-0 " in null.err
     videos(tmp_path, top, "--output=prints", "-o", tmp_path / "p")
     null = videos(tmp_path, tmp_path / "p", "--output=removed", "-0", "--keep", "prefer:a.mp4")
-    assert "1 of them doubtful: -0 leaves them out; 4 not printed: with -0, videos of" in null.err
+    assert "1 of them doubtful (-0 leaves them out); 4 not printed: with -0, videos of" in null.err
 
 
 @pytest.mark.slow
@@ -118,6 +118,9 @@ def test_episodes_with_one_cover_are_never_removed(tmp_path: Path) -> None:
     asked = rows(videos(tmp_path, top, "--one-picture", "--output", "removed"), top)
     assert {row[3].split(",")[0] for row in asked if c in row[:2]} == {"one picture"}
     assert {id_ for row in asked for id_ in row[:2]} == {a, b, c}
+    null = videos(tmp_path, top, "--one-picture", "--output", "removed", "-0")
+    sure = [path_of(row[0]) for row in asked if row[3] in ("", "one picture")]
+    assert [os.path.basename(path) for path in null.out.split(b"\0")[:-1]] == sure
     videos(tmp_path, top / "ep 2.mp4", "--output", "prints", "-o", tmp_path / "old.prints")
     new = videos(tmp_path, top, "--against", tmp_path / "old.prints", "--output", "removed")
     assert [set(row[:2]) for row in rows(new, top)] == [{a, b}]
