@@ -204,6 +204,17 @@ def file_answer(
         yield Answer(name, table=table, descriptor=file.fileno(), **how)
 
 
+def doubts_with_null(stays: int, doubtful: int, kept: bool) -> str:
+    """Return what -0 does with `stays` of the doubtful removals, for a summary; "" for none.
+
+    >>> doubts_with_null(1, 3, kept=False), doubts_with_null(3, 3, kept=True)
+    (' (-0 leaves 1 of them out)', ' (-0 prints them, too)')
+    """
+    which = "them" if stays == doubtful else f"{stays:,} of them"
+    does = f" (-0 prints {which}, too)" if kept else f" (-0 leaves {which} out)"
+    return does * bool(stays)
+
+
 def is_folder(name: str) -> bool:
     return name.endswith("/") or os.path.isdir(name)
 

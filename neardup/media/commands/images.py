@@ -23,6 +23,7 @@ from neardup.engines.local.answer_file import (
     PATHS,
     Answer,
     check_outputs,
+    doubts_with_null,
     file_answer,
     names_of_outputs,
 )
@@ -481,9 +482,7 @@ def find(
     if args.output in PATHS:
         how = " removed doubtfully" if args.output == "kept" else " of them doubtful"
         doubtful = f", {len(doubts):,}{how}" if doubts else ""
-        if stays:
-            which = "them" if len(stays) == len(doubts) else f"{len(stays):,} of them"
-            doubtful += f" (-0 prints {which}, too)" if too else f" (-0 leaves {which} out)"
+        doubtful += doubts_with_null(len(stays), len(doubts), too)
         against = f", compared with {many(pictures_in(old), 'old pictures')}" * bool(old)
         return [f"{many(count, 'pictures')} {args.output}{doubtful}{against}"]
     noun = "pairs" if args.output in ("pairs", "links") else "pictures in clusters"

@@ -20,6 +20,7 @@ from neardup.engines.local.answer_file import (
     PAGE,
     Answer,
     check_outputs,
+    doubts_with_null,
     file_answer,
     names_of_outputs,
 )
@@ -277,9 +278,7 @@ def _answer(
         said = f"{many(len(decision.kept), 'videos')} kept, {len(decision.removed):,} removed"
         if doubtful:
             said += f", {len(doubtful):,} of them doubtful"
-        if stays:
-            which = "them" if len(stays) == len(doubtful) else f"{len(stays):,} of them"
-            said += f" (-0 prints {which}, too)" if kept else f" (-0 leaves {which} out)"
+            said += doubts_with_null(len(stays), len(doubtful), kept)
         if left := len(lines) - len(of_files):
             said += f"; {left:,} not printed: with -0, videos of files of prints are left out"
     return [said, *video_decisions.summary(found)]
